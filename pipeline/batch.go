@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -204,8 +203,8 @@ func (f apartForge) Access(ctx context.Context, who ledger.Actor) (approval.Acce
 	return apart(f.m, func() (approval.Access, error) { return f.forge.Access(ctx, who) })
 }
 
-func (f apartForge) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error) {
-	return apart(f.m, func() ([]signed.Registered, error) { return f.forge.SigningKeys(ctx, who) })
+func (f apartForge) SigningKeys(ctx context.Context, who ledger.Actor) ([]approval.Registered, error) {
+	return apart(f.m, func() ([]approval.Registered, error) { return f.forge.SigningKeys(ctx, who) })
 }
 
 func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -30,7 +29,7 @@ type Ruling struct {
 	Request string
 	// Signature is the decision, signed by the Decider's own key: what is decided, and why,
 	// is what it says, and on what where no Request is named. Nil: nobody signed it.
-	Signature *signed.Signature
+	Signature *approval.Signature
 	// Basis is what the person was shown. A transaction with another one is a
 	// *ChangedError, and nothing is recorded. Nil is somebody who named the
 	// transaction, having looked at it by other means.

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -46,8 +45,8 @@ type Judgement struct {
 	driftsTo string // the commit up to which drift is measured
 	history  bool   // the Verdict is that of its apply
 
-	signatures map[ledger.Signature]signed.Signature // that this stage is recording
-	elsewhere  map[string]ledger.Elsewhere           // by artifact: who proposed it in other transactions, that this stage is recording; nil until it looked
+	signatures map[ledger.Signature]approval.Signature // that this stage is recording
+	elsewhere  map[string]ledger.Elsewhere             // by artifact: who proposed it in other transactions, that this stage is recording; nil until it looked
 }
 
 // Log are the events that the Verdict is about.

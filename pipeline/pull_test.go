@@ -22,7 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
 )
@@ -40,14 +39,14 @@ type hub struct {
 	refs   *refs
 	pull   forge.PullRequest
 	said   []approval.Statement
-	access map[string]string              // by login
-	teams  map[string][]string            // account ids
-	broken error                          // what every call fails with
-	unread string                         // the read of the code that fails
-	before func(method string)            // runs before each call
-	keys   map[string][]signed.Registered // by login
-	asked  map[string]int                 // calls
-	bases  map[string]string              // merge bases by commit
+	access map[string]string                // by login
+	teams  map[string][]string              // account ids
+	broken error                            // what every call fails with
+	unread string                           // the read of the code that fails
+	before func(method string)              // runs before each call
+	keys   map[string][]approval.Registered // by login
+	asked  map[string]int                   // calls
+	bases  map[string]string                // merge bases by commit
 	tx     string
 }
 
@@ -95,7 +94,7 @@ func (h *hub) Member(_ context.Context, team string, who ledger.Actor) (bool, er
 	return slices.Contains(h.teams[team], who.ID), err
 }
 
-func (h *hub) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+func (h *hub) SigningKeys(_ context.Context, who ledger.Actor) ([]approval.Registered, error) {
 	err := h.call("SigningKeys")
 	return h.keys[who.Login], err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -24,7 +23,7 @@ type Rules struct {
 	Commit string
 	Head   string // HEAD at that moment, where that was asked for
 	Found  bool
-	Keys   signed.Keys
+	Keys   approval.Keys
 	// OwnersOf tells the code owners of a path, by CODEOWNERS of the commit. Nil where the
 	// Policy asks for none.
 	OwnersOf func(path string) ([]string, error)

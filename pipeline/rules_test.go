@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // TestT20BaseBranchTightens: the Policy is the default branch's; that of a pull
@@ -76,12 +76,12 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 	missing := add(named+", signed: require}\n", "")
 	broken := add(named+", signed: require}\n", "ada@localhost "+adaKey.Public+"\nbob\n")
 	open := add("version: 1\n", "eve@localhost "+evesKey.Public+"\n")
-	statement := signed.Statement{
-		Schema: signed.Schema, TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: id(1), Decision: "approve",
+	statement := approval.SignedDecision{
+		Schema: approval.DecisionSchema, TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: id(1), Decision: "approve",
 		Fingerprints: []string{"patchset:" + strings.Repeat("a", 64)}, DecidedAt: "2026-01-05T00:00:00Z", Shown: "sha256:" + strings.Repeat("b", 64),
 		Proposers: []ledger.Actor{{Kind: "bot", ID: "1"}}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: id(1), SHA256: "sha256:" + strings.Repeat("c", 64)},
 	}
-	about := signed.Subject{TransactionID: statement.TransactionID, BaseCommit: id(1), PatchID: strings.Repeat("a", 64), Shown: statement.Shown}
+	about := approval.Subject{TransactionID: statement.TransactionID, BaseCommit: id(1), PatchID: strings.Repeat("a", 64), Shown: statement.Shown}
 	about.Proposers, about.RequestedBy, about.Policies = statement.Proposers, statement.RequestedBy, []ledger.PolicyRef{statement.Policy}
 	at := time.Date(2026, 1, 5, 0, 1, 0, 0, time.UTC)
 	about.Began = at
@@ -106,7 +106,7 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 		for who, want := range map[string]string{"ada": c.ada, "eve": c.eve} {
 			key := map[string]signedtest.Signer{"ada": adaKey, "eve": evesKey}[who]
 			from := ledger.Source{Kind: "local", Author: ledger.Actor{ID: "local:" + who + "@localhost"}}
-			_, err := signed.Verify(key.Signs(statement), about, r.Keys, from, at)
+			_, err := approval.Verify(key.Signs(statement), about, r.Keys, from, at)
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %s: %v, want %q", c.name, who, err, want)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -14,21 +15,20 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Statement is what somebody signs who decides on the transaction as it is here, at a
 // time. The fingerprints are in full, as those of the Verdict's needs; the decision may
-// be signed.BreakGlass. It is an error where the transaction cannot take a signed
+// be approval.BreakGlass. It is an error where the transaction cannot take a signed
 // decision.
-func (g Judgement) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
-	about, err := approval.Subject(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
+func (g Judgement) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (approval.SignedDecision, error) {
+	about, err := approval.SubjectOf(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
 	if err != nil {
-		return signed.Statement{}, err
+		return approval.SignedDecision{}, err
 	}
-	return lookup.ToSign(g.Ledger.Tree, g.log, about, decision, fingerprints, reason, at)
+	return ToSign(g.Ledger.Tree, g.log, about, decision, fingerprints, reason, at)
 }
 
 // asking is the Policy that asks for a decision now: as the last request names it that was made under it, since the
@@ -78,29 +78,29 @@ func (g Judgement) CheckBytes(ctx context.Context) error {
 }
 
 // Keys say whose signatures count for the transaction, by the rules of the Verdict.
-func (g Judgement) Keys() signed.Keys { return g.rules.Keys }
+func (g Judgement) Keys() approval.Keys { return g.rules.Keys }
 
 // A proven signature is good, for the decision that it is recorded with.
 type proven struct {
-	signature signed.Signature
+	signature approval.Signature
 	proof     sshsig.Proof
 }
 
 // prove verifies the signature of a decision on a request of some kind, which a stage
 // is about to record.
-func (r *Runner) prove(s *writing.Stage, g Judgement, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
+func (r *Runner) prove(s *writing.Stage, g Judgement, signature approval.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
 	if g.rules.Policy.Approvals.Signing() == policy.SignedOff {
 		return nil, errors.New("the Policy takes none (approvals.signed)")
 	}
 	d.Policy = g.rules.ref()
-	about, err := approval.Subject(g.log, g.party(), d)
+	about, err := approval.SubjectOf(g.log, g.party(), d)
 	if err != nil {
 		return nil, err
 	}
 	if err := approval.IsOf(signature.Statement, d, kind); err != nil { // rule L21 would refuse the record
 		return nil, err
 	}
-	proof, err := signed.Verify(signature, about, g.rules.Keys, d.Source, s.Now())
+	proof, err := approval.Verify(signature, about, g.rules.Keys, d.Source, s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (g *Judgement) store(s *writing.Stage, p *proven) *ledger.Signature {
 	}
 	g.signatures = maps.Clone(g.signatures)
 	if g.signatures == nil {
-		g.signatures = map[ledger.Signature]signed.Signature{}
+		g.signatures = map[ledger.Signature]approval.Signature{}
 	}
 	g.signatures[named] = p.signature
 	return &named
@@ -157,7 +157,7 @@ func (g Judgement) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	about, err := approval.Subject(g.log, g.party(), d)
+	about, err := approval.SubjectOf(g.log, g.party(), d)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -165,8 +165,25 @@ func (g Judgement) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if _, err := signed.Verify(signature, about, g.rules.Keys, d.Source, at); err != nil {
+	if _, err := approval.Verify(signature, about, g.rules.Keys, d.Source, at); err != nil {
 		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339, signature.Statement.DecidedAt)
+}
+
+// ToSign is the statement of a decision about a subject, which is a transaction's: with all who proposed and asked, wherever in
+// the ledger. It is an error where it would be none.
+func ToSign(tree fs.FS, log *ledger.Log, about approval.Subject, decision ledger.Decision, fingerprints []string, reason string, at time.Time) (s approval.SignedDecision, err error) {
+	about.Proposers, about.RequestedBy, err = lookup.Everybody(tree, log)
+	if err != nil {
+		return s, err
+	}
+	slices.SortFunc(about.Proposers, ledger.CompareActors)
+	s = approval.SignedDecision{
+		Schema: approval.DecisionSchema, Repository: about.Repository, PullRequest: about.PullRequest, TransactionID: about.TransactionID,
+		BaseCommit: about.BaseCommit, Decision: decision, Fingerprints: slices.Compact(slices.Sorted(slices.Values(fingerprints))),
+		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
+		Proposers: slices.Compact(about.Proposers), RequestedBy: append([]ledger.Requester{}, about.RequestedBy...), Policy: about.Policies[0],
+	}
+	return s, s.Check()
 }

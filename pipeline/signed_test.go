@@ -14,11 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // Keys of people, and of others.
@@ -36,7 +35,7 @@ func (w *world) lists(lines ...string) {
 }
 
 // statement is what somebody signs who approves the change of a transaction now.
-func (w *world) statement(tx string, fingerprints ...string) signed.Statement {
+func (w *world) statement(tx string, fingerprints ...string) approval.SignedDecision {
 	w.Helper()
 	s, err := w.history(tx).Statement(ledger.Approve, fingerprints, "read it", w.time())
 	if err != nil {
@@ -117,10 +116,10 @@ func (w *world) verifies(tx string) {
 func (h *hub) registers(login string, keys ...signedtest.Signer) {
 	h.w.policy.Approvals.Keys, h.w.policy.Approvals.ForgeKeys, h.w.policy.Approvals.Signed = "", true, policy.SignedOnly
 	if h.keys == nil {
-		h.keys = map[string][]signed.Registered{}
+		h.keys = map[string][]approval.Registered{}
 	}
 	for _, k := range keys {
-		h.keys[login] = append(h.keys[login], signed.Registered{Key: k.Public, Since: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)})
+		h.keys[login] = append(h.keys[login], approval.Registered{Key: k.Public, Since: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)})
 	}
 }
 
@@ -195,7 +194,7 @@ func TestT73Pull(t *testing.T) {
 		*hub
 		tx, fingerprint string
 	}
-	sign := func(x world, key signedtest.Signer, change func(*signed.Statement)) string {
+	sign := func(x world, key signedtest.Signer, change func(*approval.SignedDecision)) string {
 		x.gate(x.tx) // which asks by the Policy as it is now
 		s := x.w.statement(x.tx, x.fingerprint)
 		if change != nil {
@@ -206,22 +205,24 @@ func TestT73Pull(t *testing.T) {
 	block := func(x world, key signedtest.Signer) string {
 		return strings.ReplaceAll(forge.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
 	}
-	post := func(key signedtest.Signer, change func(*signed.Statement)) func(world) {
+	post := func(key signedtest.Signer, change func(*approval.SignedDecision)) func(world) {
 		return func(x world) { x.says(adaThere, sign(x, key, change)) }
 	}
 	for name, c := range map[string]struct {
 		said func(world)
 		want string
 	}{
-		"another transaction":        {post(adaKey, func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), "another transaction"},
-		"another pull request":       {post(adaKey, func(s *signed.Statement) { s.PullRequest = 8 }), "another pull request"},
-		"another repository":         {post(adaKey, func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "101", Name: "acme/site"} }), "another repository"},
-		"another base":               {post(adaKey, func(s *signed.Statement) { s.BaseCommit = id(2) }), "another base"},
-		"another proposer":           {post(adaKey, func(s *signed.Statement) { s.Proposers = []ledger.Actor{bobThere} }), "others as who proposed"},
-		"one proposer more":          {post(adaKey, func(s *signed.Statement) { s.Proposers = append(s.Proposers, bobThere) }), "others as who proposed"},
-		"another requester":          {post(adaKey, func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)} }), "others as who asked"},
-		"another Policy":             {post(adaKey, func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }), "another Policy than the one that asks for it now: sign again"},
-		"a Policy of another commit": {post(adaKey, func(s *signed.Statement) { s.Policy.Commit = id(9) }), "sign again"},
+		"another transaction":  {post(adaKey, func(s *approval.SignedDecision) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), "another transaction"},
+		"another pull request": {post(adaKey, func(s *approval.SignedDecision) { s.PullRequest = 8 }), "another pull request"},
+		"another repository":   {post(adaKey, func(s *approval.SignedDecision) { s.Repository = &ledger.Repository{ID: "101", Name: "acme/site"} }), "another repository"},
+		"another base":         {post(adaKey, func(s *approval.SignedDecision) { s.BaseCommit = id(2) }), "another base"},
+		"another proposer":     {post(adaKey, func(s *approval.SignedDecision) { s.Proposers = []ledger.Actor{bobThere} }), "others as who proposed"},
+		"one proposer more":    {post(adaKey, func(s *approval.SignedDecision) { s.Proposers = append(s.Proposers, bobThere) }), "others as who proposed"},
+		"another requester": {post(adaKey, func(s *approval.SignedDecision) {
+			s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)}
+		}), "others as who asked"},
+		"another Policy":             {post(adaKey, func(s *approval.SignedDecision) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }), "another Policy than the one that asks for it now: sign again"},
+		"a Policy of another commit": {post(adaKey, func(s *approval.SignedDecision) { s.Policy.Commit = id(9) }), "sign again"},
 		"a Policy that changed": {func(x world) {
 			x.says(adaThere, sign(x, adaKey, nil))
 			x.w.policy.Approvals.MaxAge = policy.Duration(time.Hour)
@@ -238,10 +239,10 @@ func TestT73Pull(t *testing.T) {
 			x.w.policy.Approvals.MaxAge = 0
 			x.says(adaThere, sign(x, adaKey, nil))
 		}, ""},
-		"other risks":             {post(adaKey, func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }), "shown other risks"},
-		"a decision to come":      {post(adaKey, func(s *signed.Statement) { s.DecidedAt = "2027-01-05T00:00:00Z" }), "still to come"},
-		"another patch":           {post(adaKey, func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} }), "names another patch"},
-		"another kind":            {post(adaKey, func(s *signed.Statement) { s.Fingerprints = []string{"protected:" + s.Fingerprints[0]} }), "is not asked for"},
+		"other risks":             {post(adaKey, func(s *approval.SignedDecision) { s.Shown = "sha256:" + strings.Repeat("a", 64) }), "shown other risks"},
+		"a decision to come":      {post(adaKey, func(s *approval.SignedDecision) { s.DecidedAt = "2027-01-05T00:00:00Z" }), "still to come"},
+		"another patch":           {post(adaKey, func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} }), "names another patch"},
+		"another kind":            {post(adaKey, func(s *approval.SignedDecision) { s.Fingerprints = []string{"protected:" + s.Fingerprints[0]} }), "is not asked for"},
 		"a key that is not ada's": {post(bobKey, nil), "lists the key for bob"},
 		"a key of nobody":         {post(evesKey, nil), "do not list"},
 		"a name that is negated":  {func(x world) { x.w.lists("*,!ada " + adaKey.Public); x.says(adaThere, sign(x, adaKey, nil)) }, "lists the key for *,!ada"},
@@ -346,7 +347,7 @@ func TestT73Pull(t *testing.T) {
 		}, "the Policy takes none"},
 		"a secret in its reason": {func(x world) {
 			_, secret := leak()
-			x.says(adaThere, sign(x, adaKey, func(s *signed.Statement) { s.Reason = secret }))
+			x.says(adaThere, sign(x, adaKey, func(s *approval.SignedDecision) { s.Reason = secret }))
 		}, "looks like a secret"},
 		"good, by a security key": {func(x world) {
 			key := signedtest.SecurityKey("sk-ed25519", signedtest.Touched|signedtest.Verified)
@@ -490,7 +491,7 @@ func TestT73BreakGlass(t *testing.T) {
 	h.want(tx, approval.Pending, "is not an exact signed command: the line does not say what was signed")
 	h.says(adaThere, line)
 	h.want(tx, approval.Pending, "approved")
-	s.Decision = signed.BreakGlass
+	s.Decision = approval.BreakGlass
 	h.says(adaThere, approval.SignedLine(adaKey.Signs(s)))
 	g := h.want(tx, approval.Approved, "breaking the glass")
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil || !g.Verdict.BreakGlass {
@@ -548,12 +549,12 @@ func TestT72SignedLocally(t *testing.T) {
 	w.lists("ada,ada@example.org "+adaKey.Public, "bob@example.org "+bobKey.Public)
 	tx := w.review().ID
 	w.gate(tx)
-	decide := func(who ledger.Actor, signature *signed.Signature) error {
+	decide := func(who ledger.Actor, signature *approval.Signature) error {
 		t.Helper()
 		_, err := w.as(who).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local", Signature: signature})
 		return err
 	}
-	refused := func(who ledger.Actor, signature *signed.Signature, want string) {
+	refused := func(who ledger.Actor, signature *approval.Signature, want string) {
 		t.Helper()
 		if err := decide(who, signature); !errors.Is(err, fault.Refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -562,13 +563,13 @@ func TestT72SignedLocally(t *testing.T) {
 	refused(person, nil, "is not signed, which the Policy asks for: countersign approve "+tx+" --sign")
 	fingerprint := "patchset:" + w.history(tx).Transaction().PatchID()
 	s := w.statement(tx, fingerprint)
-	by := func(key signedtest.Signer) *signed.Signature { made := key.Signs(s); return &made }
+	by := func(key signedtest.Signer) *approval.Signature { made := key.Signs(s); return &made }
 	refused(person, by(evesKey), "do not list")
 	refused(person, by(bobKey), "lists the key for bob@example.org")
 	refused(ledger.Actor{Kind: "user", ID: "local:eve@example.org", Login: "ada"}, by(adaKey), "lists the key for ada,ada@example.org")
 	refused(ledger.Actor{Kind: "user", ID: "local:ada", Login: "ada"}, by(adaKey), "lists the key for")
 	glass := s
-	glass.Decision = signed.BreakGlass
+	glass.Decision = approval.BreakGlass
 	broken := adaKey.Signs(glass)
 	refused(person, &broken, "nothing is decided here by break-glass")
 	if err := decide(person, by(adaKey)); err != nil {
@@ -602,7 +603,7 @@ func TestT73NothingShown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := approval.Subject(old, approval.Party{}, ledger.ApprovalDecision{}); err == nil || !strings.Contains(err.Error(), "review the change again") {
+	if _, err := approval.SubjectOf(old, approval.Party{}, ledger.ApprovalDecision{}); err == nil || !strings.Contains(err.Error(), "review the change again") {
 		t.Error(err)
 	}
 	if approval.Shown(log) != s.Shown || approval.Shown(old) != "" {
@@ -628,7 +629,7 @@ func TestT73RecordedSignature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	another := func(change func(*signed.Statement)) signed.Statement {
+	another := func(change func(*approval.SignedDecision)) approval.SignedDecision {
 		s := good.Statement
 		change(&s)
 		return s
@@ -637,18 +638,20 @@ func TestT73RecordedSignature(t *testing.T) {
 		forge forged
 		want  string
 	}{
-		"as it was":              {forged{}, ""},
-		"another statement":      {forged{statement: another(func(s *signed.Statement) { s.Reason = "" })}, "did not sign this"},
-		"of another change":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }))}, "another transaction"},
-		"a denial":               {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Decision = ledger.Deny }))}, "signed to deny"},
-		"with another reason":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Reason = "x" }))}, "another reason"},
-		"of another proposer":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Proposers = []ledger.Actor{adaThere} }))}, "who proposed this"},
-		"of another requester":   {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)} }))}, "who asked for this"},
-		"of another Policy":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }))}, "another Policy"},
-		"of a Policy elsewhere":  {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.Commit = id(9) }))}, "from which nobody was asked"},
-		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},
-		"made later":             {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00Z" }))}, "still to come"},
-		"another good one":       {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another signature"},
+		"as it was":           {forged{}, ""},
+		"another statement":   {forged{statement: another(func(s *approval.SignedDecision) { s.Reason = "" })}, "did not sign this"},
+		"of another change":   {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }))}, "another transaction"},
+		"a denial":            {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Decision = ledger.Deny }))}, "signed to deny"},
+		"with another reason": {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Reason = "x" }))}, "another reason"},
+		"of another proposer": {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Proposers = []ledger.Actor{adaThere} }))}, "who proposed this"},
+		"of another requester": {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) {
+			s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)}
+		}))}, "who asked for this"},
+		"of another Policy":      {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }))}, "another Policy"},
+		"of a Policy elsewhere":  {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Policy.Commit = id(9) }))}, "from which nobody was asked"},
+		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},
+		"made later":             {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:00:00Z" }))}, "still to come"},
+		"another good one":       {forged{signature: adaKey.Signs(another(func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another signature"},
 		"another key":            {forged{signature: evesKey.Signs(good.Statement)}, "do not list"},
 		"another key, listed":    {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public}, "names another key"},
 		"and named":              {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public, names: adaAs(evesKey)}, "what was posted has another signature"},
@@ -683,8 +686,8 @@ func adaAs(key signedtest.Signer) func(*ledger.Signature) {
 
 // forged is a signed decision of which something was exchanged.
 type forged struct {
-	statement signed.Statement
-	signature signed.Signature
+	statement approval.SignedDecision
+	signature approval.Signature
 	line      string
 	names     func(*ledger.Signature)
 	policy    func(*policy.Policy)

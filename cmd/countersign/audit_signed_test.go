@@ -24,10 +24,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // A keyFile is a key that ssh-keygen made and signs with.
@@ -55,7 +54,7 @@ func (k keyFile) public() string {
 
 func (k keyFile) signs(statement []byte) string {
 	k.t.Helper()
-	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", signed.Namespace, "-f", k.name)
+	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", approval.Namespace, "-f", k.name)
 	cmd.Stdin = bytes.NewReader(statement)
 	armored, err := cmd.Output()
 	check(k.t, err)
@@ -70,24 +69,24 @@ func (s playground) approveSigned(id, mail string, key keyFile) {
 	}, id, ledger.Approve)
 	check(s.t, err)
 	_, err = r.Decide(s.t.Context(), id, pipeline.Ruling{
-		Kind: "local", Signature: &signed.Signature{Statement: statement, Armored: key.signs(statement.Bytes())},
+		Kind: "local", Signature: &approval.Signature{Statement: statement, Armored: key.signs(statement.Bytes())},
 	})
 	check(s.t, err)
 }
 
 // aboutToSign is what somebody signs who decides on all that a transaction asks about,
 // and the program with which they record it.
-func aboutToSign(dir string, getenv func(string) string, id string, decision ledger.Decision) (*pipeline.Runner, signed.Statement, error) {
+func aboutToSign(dir string, getenv func(string) string, id string, decision ledger.Decision) (*pipeline.Runner, approval.SignedDecision, error) {
 	a := console.New(console.Process{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Entropy: rand.Reader, Getenv: getenv})
 	a.Flags.Dir, a.Flags.LedgerRef, a.Flags.Remote, a.Flags.Push = dir, gitstore.LedgerRef, console.DefaultRemote, getenv("CI") == "true"
 	s, err := session.Open(a)
 	if err != nil {
-		return nil, signed.Statement{}, err
+		return nil, approval.SignedDecision{}, err
 	}
 	r := s.Runner
 	g, err := r.Judge(context.Background(), id)
 	if err != nil {
-		return nil, signed.Statement{}, err
+		return nil, approval.SignedDecision{}, err
 	}
 	var about []string
 	for _, n := range g.Verdict.Needs {
@@ -149,9 +148,9 @@ func TestT73VerifySignedWithGit(t *testing.T) {
 	if out, err := verify(gitstore.LedgerRef); err != nil || !strings.Contains(out, ", signed by SHA256:") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	again := func(change func(*signed.Statement)) func(raw []byte) []byte {
+	again := func(change func(*approval.SignedDecision)) func(raw []byte) []byte {
 		return func(raw []byte) []byte {
-			statement, err := signed.Parse(raw)
+			statement, err := approval.ParseDecision(raw)
 			check(t, err)
 			change(&statement)
 			return statement.Bytes()
@@ -168,13 +167,13 @@ func TestT73VerifySignedWithGit(t *testing.T) {
 		events     [2]string
 		want       string
 	}{
-		{name: "the time of the statement", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:00Z" }), want: notGood},
-		{name: "the transaction", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), want: notThis},
-		{name: "what was shown", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.Shown = canon.Sum(nil) }), want: notThis},
-		{name: "the decision", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.Decision = ledger.Deny }), want: notThis},
-		{name: "the patch", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + canon.Hex(nil)} }), want: notThis},
+		{name: "the time of the statement", kind: approval.KindDecision, change: again(func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T00:00:00Z" }), want: notGood},
+		{name: "the transaction", kind: approval.KindDecision, change: again(func(s *approval.SignedDecision) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), want: notThis},
+		{name: "what was shown", kind: approval.KindDecision, change: again(func(s *approval.SignedDecision) { s.Shown = canon.Sum(nil) }), want: notThis},
+		{name: "the decision", kind: approval.KindDecision, change: again(func(s *approval.SignedDecision) { s.Decision = ledger.Deny }), want: notThis},
+		{name: "the patch", kind: approval.KindDecision, change: again(func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + canon.Hex(nil)} }), want: notThis},
 		{name: "the signature", kind: approval.KindSignature, change: func([]byte) []byte {
-			return mustLine(t, forge.SignatureDoc(signed.Signature{Armored: other.signs([]byte("x"))}))
+			return mustLine(t, forge.SignatureDoc(approval.Signature{Armored: other.signs([]byte("x"))}))
 		}, want: notGood},
 		{name: "the key", kind: approval.KindKey, change: line("ada@example.org " + other.public()), want: notGood},
 		{name: "the name of the key", kind: approval.KindKey, change: line("eve@example.org " + key.public()), want: notGood},

@@ -19,11 +19,11 @@ import (
 
 // core are the packages that decide, below pipeline/record/ (see the package comment of pipeline/record).
 var core = []string{
-	"approval", "audit", "audit/history", "canon", "lazyregexp", "ledger", "patch", "policy", "signed", "sshsig", "visible",
+	"approval", "audit", "audit/history", "canon", "lazyregexp", "ledger", "patch", "policy", "sshsig", "visible",
 }
 
 // beside are the packages below pipeline/record/ that decide nothing.
-var beside = []string{"signed/signedtest", "sshsig/signing"}
+var beside = []string{"approval/signedtest", "sshsig/signing"}
 
 // pure are the packages of the standard library that the core may import: none reads a clock but time, and none a file, a
 // variable or a socket.

@@ -38,8 +38,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/conformance": {
 		"gitstore", "gitstore/lineage", "gitstore/packfile", "gitstore/verdict", "pipeline/code", "pipeline/document", "pipeline/forge",
 		"pipeline/observation", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
-		"pipeline/witness",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/witness",
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/credential", "cmd/countersign/internal/rest", "gitstore", "gitstore/attributes",
@@ -53,7 +52,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/forge",
 		"pipeline/lookup", "pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
+		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
@@ -63,11 +62,9 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/forgetest/gitea": {"gitstore/wire/wiretest", "pipeline/exectest"},
 	"cmd/countersign/internal/gitea": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/signed",
 	},
 	"cmd/countersign/internal/github": {
-		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/signed",
-		"github.com/google/go-github/v60",
+		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign/internal/github/githubtest": {
 		"pipeline/exectest", "github.com/getkin/kin-openapi/openapi3", "github.com/getkin/kin-openapi/openapi3filter",
@@ -92,10 +89,10 @@ var mayImport = map[string][]string{
 		"pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain",
-		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/sshsig", "report", "report/html",
-		"report/site", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline", "pipeline/atomicfile",
+		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval",
+		"pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/sshsig",
+		"report", "report/html", "report/site", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
@@ -125,7 +122,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/checks",
 		"pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/session": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/gitea",
@@ -142,8 +139,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/effect",
 		"pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/risk", "pipeline/writing", "report",
-		"github.com/spf13/cobra",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/risk", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -178,12 +174,12 @@ var mayImport = map[string][]string{
 	"pipeline": {
 		"pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
 		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/writing",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/atomicfile": {},
 	"pipeline/attest": {
 		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
 	},
 	"pipeline/checks": {
 		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
@@ -201,19 +197,18 @@ var mayImport = map[string][]string{
 	"pipeline/evidence": {
 		"pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy",
-		"pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/record/sshsig",
 	},
 	"pipeline/exectest": {},
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
-		"pipeline/writing",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
 	},
 	"pipeline/fault": {},
 	"pipeline/forge": {
 		"pipeline/fault", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/writing",
 	},
 	"pipeline/gitpatch": {
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "github.com/bluekeyes/go-gitdiff",
@@ -224,7 +219,7 @@ var mayImport = map[string][]string{
 		"pipeline/writing",
 	},
 	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
-	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
+	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/observation": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/sshsig",
@@ -235,8 +230,7 @@ var mayImport = map[string][]string{
 	"pipeline/packapply": {"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/page": {
 		"pipeline/observation", "pipeline/page/v1", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
-		"pipeline/writing",
+		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing",
 	},
 	"pipeline/page/v1":  {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"pipeline/parallel": {},
@@ -244,18 +238,18 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/input",
 		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/writing", "report", "report/view",
+		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
 		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/writing",
 	},
 	"pipeline/record/approval": {
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
 	},
+	"pipeline/record/approval/signedtest": {"pipeline/record/approval", "golang.org/x/crypto"},
 	"pipeline/record/audit": {
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
-		"pipeline/record/signed",
 	},
 	"pipeline/record/audit/history": {},
 	"pipeline/record/canon":         {},
@@ -265,12 +259,10 @@ var mayImport = map[string][]string{
 	"pipeline/record/policy": {
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible", "github.com/goccy/go-yaml",
 	},
-	"pipeline/record/signed":            {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/sshsig"},
-	"pipeline/record/signed/signedtest": {"pipeline/record/signed", "golang.org/x/crypto"},
-	"pipeline/record/sshsig":            {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
-	"pipeline/record/sshsig/signing":    {"pipeline/record/sshsig", "golang.org/x/crypto"},
-	"pipeline/record/visible":           {},
-	"pipeline/redact":                   {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
+	"pipeline/record/sshsig":         {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
+	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
+	"pipeline/record/visible":        {},
+	"pipeline/redact":                {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
 		"pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
@@ -287,9 +279,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/storetest": {
 		"pipeline", "pipeline/code", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/page",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/signed/signedtest", "pipeline/review", "pipeline/secret",
-		"pipeline/writing",
+		"pipeline/record/approval", "pipeline/record/approval/signedtest", "pipeline/record/audit/history", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/review", "pipeline/secret", "pipeline/writing",
 	},
 	"pipeline/witness": {"pipeline/fault", "pipeline/record/canon", "golang.org/x/mod"},
 	"pipeline/workspace": {
@@ -327,7 +318,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/browsertest", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/approval/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/browsertest", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

@@ -7,9 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 var (
@@ -20,7 +19,7 @@ var (
 
 // signedServed is a server of somebody whose Policy asks for signatures, with a change that
 // waits for two approvals: req_1 of the change, req_2 of a protected path.
-func signedServed(t *testing.T) (s *served, id string, statement signed.Statement) {
+func signedServed(t *testing.T) (s *served, id string, statement approval.SignedDecision) {
 	s = newServed(t, map[string]string{
 		"c.txt": "c\n", ".github/countersign.yml": signOnly, "keys": "ada@localhost " + adasKey.Public + "\nbob@localhost " + signedtest.Ed25519(2).Public + "\n",
 	})
@@ -32,7 +31,7 @@ func signedServed(t *testing.T) (s *served, id string, statement signed.Statemen
 }
 
 // statement is what somebody signs who decides on all that a transaction asks about.
-func (s *served) statement(id string, decision ledger.Decision) signed.Statement {
+func (s *served) statement(id string, decision ledger.Decision) approval.SignedDecision {
 	s.t.Helper()
 	_, statement, err := aboutToSign(s.repo, func(name string) string {
 		return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
@@ -47,7 +46,7 @@ func (s *served) statement(id string, decision ledger.Decision) signed.Statement
 // another's, or of something else.
 func TestT73ServeSigned(t *testing.T) {
 	s, id, good := signedServed(t)
-	line := func(key signedtest.Signer, change func(*signed.Statement)) string {
+	line := func(key signedtest.Signer, change func(*approval.SignedDecision)) string {
 		statement := good
 		if change != nil {
 			change(&statement)
@@ -82,22 +81,22 @@ func TestT73ServeSigned(t *testing.T) {
 		"other bytes":         {obj{"signature": line(adasKey, nil), "fingerprint": "patchset:" + strings.Repeat("a", 64)}, "and not about"},
 		"no request":          {obj{"signature": line(adasKey, nil), "approvalRequestId": ""}, "params.approvalRequestId is empty"},
 		"another request":     {obj{"signature": line(adasKey, nil), "approvalRequestId": "req_9"}, "has no open request"},
-		"a denial":            {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Decision = ledger.Deny })}, "params.signature is to deny, and params.decision to approve"},
+		"a denial":            {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Decision = ledger.Deny })}, "params.signature is to deny, and params.decision to approve"},
 		"as a denial":         {obj{"signature": line(adasKey, nil), "decision": "deny"}, "params.signature is to approve, and params.decision to deny"},
-		"a broken glass":      {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Decision, s.Fingerprints = signed.BreakGlass, []string{plain} })}, "params.signature is to break-glass"},
-		"break-glass":         {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Decision, s.Fingerprints = signed.BreakGlass, []string{plain} }), "decision": "break-glass"}, "it is approve or deny"},
+		"a broken glass":      {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Decision, s.Fingerprints = approval.BreakGlass, []string{plain} })}, "params.signature is to break-glass"},
+		"break-glass":         {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Decision, s.Fingerprints = approval.BreakGlass, []string{plain} }), "decision": "break-glass"}, "it is approve or deny"},
 		"another key":         {obj{"signature": line(evesKey, nil)}, "do not list"},
 		"bob's key":           {obj{"signature": line(signedtest.Ed25519(2), nil)}, "lists the key for bob@localhost"},
-		"another patch":       {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} })}, "the signature does not count"},
-		"another transaction": {obj{"signature": line(adasKey, func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" })}, "another transaction"},
-		"a pull request": {obj{"signature": line(adasKey, func(s *signed.Statement) {
+		"another patch":       {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} })}, "the signature does not count"},
+		"another transaction": {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" })}, "another transaction"},
+		"a pull request": {obj{"signature": line(adasKey, func(s *approval.SignedDecision) {
 			s.PullRequest, s.Repository = 1, &ledger.Repository{ID: "1", Name: "a/b"}
 		})}, "another repository"},
-		"another base":        {obj{"signature": line(adasKey, func(s *signed.Statement) { s.BaseCommit = strings.Repeat("a", 40) })}, "another base"},
-		"other risks":         {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) })}, "other risks"},
-		"to come":             {obj{"signature": line(adasKey, func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:06:00Z" })}, "still to come"},
-		"of before":           {obj{"signature": line(adasKey, func(s *signed.Statement) { s.DecidedAt = "2026-01-04T12:00:00Z" })}, "before the change was proposed"},
-		"the other kind only": {obj{"signature": line(adasKey, func(s *signed.Statement) { s.Fingerprints = []string{"protected:" + plain} })}, "it was not signed for " + plain},
+		"another base":        {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.BaseCommit = strings.Repeat("a", 40) })}, "another base"},
+		"other risks":         {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Shown = "sha256:" + strings.Repeat("a", 64) })}, "other risks"},
+		"to come":             {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:06:00Z" })}, "still to come"},
+		"of before":           {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-04T12:00:00Z" })}, "before the change was proposed"},
+		"the other kind only": {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Fingerprints = []string{"protected:" + plain} })}, "it was not signed for " + plain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params := obj{"transactionId": id, "approvalRequestId": "req_1", "decision": "approve"}

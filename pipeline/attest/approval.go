@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -136,7 +135,7 @@ type Record struct {
 	Commit string
 	// Keys reads the list of keys that a Policy names out of a commit of the code, and
 	// tells whether that commit is at hand.
-	Keys func(commit string, p policy.Policy) (keys signed.Keys, here bool)
+	Keys func(commit string, p policy.Policy) (keys approval.Keys, here bool)
 }
 
 // A CommitChange is what a commit changes in its first parent, and what accounts for it,
@@ -320,7 +319,7 @@ func (s settled) decisions() ([]Decision, error) {
 			one.Counted, one.Why = s.verdict.Decisions[i].Counted, s.verdict.Decisions[i].Reason
 		}
 		files := []string{d.Source.Evidence}
-		if signed.IsForge(d.Source) {
+		if approval.IsForge(d.Source) {
 			one.VerifiedBy = []string{"forge"}
 		}
 		if with := d.Source.Signature; with != nil {
@@ -343,7 +342,7 @@ func (s settled) decisions() ([]Decision, error) {
 
 // stood tells what became of a decision until the change was applied or merged.
 func (s settled) stood(d ledger.ApprovalDecision) string {
-	if !signed.IsForge(d.Source) {
+	if !approval.IsForge(d.Source) {
 		return "local"
 	}
 	if s.standing == nil {
@@ -368,7 +367,7 @@ func (s settled) key(d ledger.ApprovalDecision) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := approval.Subject(s.log, approval.ReadParty(s.dir, s.log), d)
+	about, err := approval.SubjectOf(s.log, approval.ReadParty(s.dir, s.log), d)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +379,7 @@ func (s settled) key(d ledger.ApprovalDecision) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := signed.Prove(made, about, signed.Keys{Allowed: allowed}, d.Source, at)
+	proof, err := approval.Prove(made, about, approval.Keys{Allowed: allowed}, d.Source, at)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -70,9 +70,9 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 
 // record is a transaction of a ledger, with the list of keys of its Policy at hand.
 func record(files fstest.MapFS, id string) attest.Record {
-	return attest.Record{Tree: files, ID: id, Ref: "refs/agent/ledger", Commit: strings.Repeat("1", 40), Keys: func(string, policy.Policy) (signed.Keys, bool) {
+	return attest.Record{Tree: files, ID: id, Ref: "refs/agent/ledger", Commit: strings.Repeat("1", 40), Keys: func(string, policy.Policy) (approval.Keys, bool) {
 		list, err := sshsig.ParseAllowedSigners([]byte(storetest.KeyLine() + "\n"))
-		return signed.Keys{Allowed: list, Listed: list, Err: err}, true
+		return approval.Keys{Allowed: list, Listed: list, Err: err}, true
 	}}
 }
 
@@ -127,10 +127,10 @@ func TestT79Approval(t *testing.T) {
 func TestT79KeyUnknown(t *testing.T) {
 	files, ids := ledgerOf(t, storetest.Signed)
 	of := landed(t, files, ids[0])
-	for name, keys := range map[string]func(string, policy.Policy) (signed.Keys, bool){
+	for name, keys := range map[string]func(string, policy.Policy) (approval.Keys, bool){
 		"nobody reads":         nil,
-		"commit not here":      func(string, policy.Policy) (signed.Keys, bool) { return signed.Keys{}, false },
-		"not here, and failed": func(string, policy.Policy) (signed.Keys, bool) { return signed.Keys{Err: errors.New("no")}, false },
+		"commit not here":      func(string, policy.Policy) (approval.Keys, bool) { return approval.Keys{}, false },
+		"not here, and failed": func(string, policy.Policy) (approval.Keys, bool) { return approval.Keys{Err: errors.New("no")}, false },
 	} {
 		r := record(files, ids[0])
 		r.Keys = keys
@@ -141,9 +141,9 @@ func TestT79KeyUnknown(t *testing.T) {
 			t.Errorf("%s: the key is %q", name, got)
 		}
 	}
-	for name, keys := range map[string]signed.Keys{"empty": {}, "unreadable": {Err: errors.New("no such file")}, "another": {Allowed: allowed(t, "eve "+signer.Public+"\n")}} {
+	for name, keys := range map[string]approval.Keys{"empty": {}, "unreadable": {Err: errors.New("no such file")}, "another": {Allowed: allowed(t, "eve "+signer.Public+"\n")}} {
 		r := record(files, ids[0])
-		r.Keys = func(string, policy.Policy) (signed.Keys, bool) { return keys, true }
+		r.Keys = func(string, policy.Policy) (approval.Keys, bool) { return keys, true }
 		if _, err := attest.New(attest.ApprovalType, r, of); err == nil {
 			t.Errorf("list %s: attested", name)
 		}

@@ -11,10 +11,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // CoverageType is the predicate type of a Coverage, as it is proposed to in-toto
@@ -179,7 +179,7 @@ func (s settled) about(treeAlone, predicateType string, predicate any) Statement
 // approver names who decided: an account as gittuf's app does, with its number, or the
 // identity of a clone.
 func approver(d Decision) string {
-	if signed.IsForge(ledger.Source{Kind: d.Source}) {
+	if approval.IsForge(ledger.Source{Kind: d.Source}) {
 		return d.Author.Login + "+" + d.Author.ID
 	}
 	return d.Author.ID

@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Source is a repository whose ledger was audited and found sound, and whose branch was
@@ -32,7 +31,7 @@ type Source struct {
 	Commits    []code.BranchCommit
 	Now        time.Time
 	Policy     policy.Policy // of the default branch, as it is now, by which exceptions are due for review
-	Keys       signed.Keys   // and its list
+	Keys       approval.Keys // and its list
 	RawCommit  func(commit string) ([]byte, error)
 }
 

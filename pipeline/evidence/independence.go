@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // An Independence is whether people who had no part in a change approved it.
@@ -111,7 +110,7 @@ func independent(c approval.Case) (Independence, string) {
 		return Untold, "who asked for it cannot be told: it was taken out of the record as if it were a secret"
 	}
 	lacks := func(v approval.Verdict) bool { return v.State != approval.Approved || v.BreakGlass }
-	shell := func(s ledger.Source) bool { return !signed.IsForge(s) && s.Signature == nil }
+	shell := func(s ledger.Source) bool { return !approval.IsForge(s) && s.Signature == nil }
 	if lacks(decide(shell)) {
 		return Untold, "a shell alone tells who approved it"
 	}

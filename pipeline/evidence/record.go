@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // record adds what a transaction tells of a change, which it accounts for, or else only is
@@ -121,7 +120,7 @@ func (r *Record) decisions(log *ledger.Log, verdict approval.Verdict) {
 		if asked := log.Request(d.ApprovalRequestID); asked != nil {
 			one.Kind = asked.Kind
 		}
-		if signed.IsForge(d.Source) {
+		if approval.IsForge(d.Source) {
 			one.VerifiedBy = []string{"forge"}
 		}
 		if d.Source.Signature != nil {

@@ -13,11 +13,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -148,7 +147,7 @@ func TestReviews(t *testing.T) {
 				t.Fatal(err)
 			}
 			rules.Exceptions.Review = policy.Duration(24 * time.Hour)
-			s.Policy, s.Keys = rules, signed.Keys{Allowed: list, Listed: list}
+			s.Policy, s.Keys = rules, approval.Keys{Allowed: list, Listed: list}
 			s.RawCommit = func(commit string) ([]byte, error) {
 				if commit != pushed && c.about == pushed {
 					t.Errorf("commit %s was read", commit)

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Strength says how well it is told who made a decision; docs/explain.md has what each
@@ -215,7 +214,7 @@ func (m *moment) strength(d ledger.ApprovalDecision) Strength {
 			return Hardware
 		}
 		return Signed
-	case !signed.IsForge(s):
+	case !approval.IsForge(s):
 		return Shell
 	}
 	if m.askedAgain(d) {
@@ -251,7 +250,7 @@ func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
 
 // inTime reports whether a decision was made before the policyChange was there.
 func (m *moment) inTime(d ledger.ApprovalDecision, t Terms) bool {
-	if !t.Made.IsZero() && signed.IsForge(d.Source) {
+	if !t.Made.IsZero() && approval.IsForge(d.Source) {
 		said, err := time.Parse(time.RFC3339, d.Source.CreatedAt)
 		if err != nil || said.After(t.Made) {
 			return false

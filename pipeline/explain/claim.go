@@ -13,9 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Claim is a transaction that proposes a change, and whether it accounts for it under the
@@ -109,7 +109,7 @@ func (c *Claim) describe(log *ledger.Log) {
 		}
 		if at, err := log.Time(i); err == nil && d.Decision == ledger.Approve {
 			c.lastEvent = later(c.lastEvent, at)
-			if said, err := time.Parse(time.RFC3339, d.Source.CreatedAt); err == nil && signed.IsForge(d.Source) {
+			if said, err := time.Parse(time.RFC3339, d.Source.CreatedAt); err == nil && approval.IsForge(d.Source) {
 				c.lastSaid = later(c.lastSaid, said)
 			}
 		}

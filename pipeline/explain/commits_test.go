@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 func start() files {

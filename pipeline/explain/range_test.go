@@ -5,7 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 // TestT79RuleForARange: what a bot signed is a commit on its own parents. All that changed between

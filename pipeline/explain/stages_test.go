@@ -22,11 +22,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -330,7 +329,7 @@ func (f forgeOf) Access(context.Context, ledger.Actor) (approval.Access, error) 
 	return approval.Access{Permission: "write", Role: "write"}, nil
 }
 func (f forgeOf) Member(context.Context, string, ledger.Actor) (bool, error) { return false, nil }
-func (f forgeOf) SigningKeys(context.Context, ledger.Actor) ([]signed.Registered, error) {
+func (f forgeOf) SigningKeys(context.Context, ledger.Actor) ([]approval.Registered, error) {
 	return nil, nil
 }
 

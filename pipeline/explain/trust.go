@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -23,7 +22,7 @@ type rules struct {
 	policy policy.Policy
 	found  bool
 	err    error // the Policy cannot be read
-	keys   signed.Keys
+	keys   approval.Keys
 	bots   []botKeys
 	owners *forge.Owners // nil if it cannot be read
 	gates  bool          // pull requests are gated by a workflow of init's

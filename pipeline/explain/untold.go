@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // under is the verdict of that moment by a Policy, where what the record does not tell is
@@ -205,7 +204,7 @@ func (m *moment) denialInDoubt(p policy.Policy) string {
 	doubt := "whether who denied it had " + string(p.Approvals.Permission) + " permission"
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
 		if d.Decision == ledger.Deny {
-			heard = heard || !signed.IsForge(d.Source) || approval.Refused(p, approval.Access{Permission: d.Source.Permission}) == ""
+			heard = heard || !approval.IsForge(d.Source) || approval.Refused(p, approval.Access{Permission: d.Source.Permission}) == ""
 			doubt = fmt.Sprintf("what had become of it without the denial of %s, who %s", d.Source.Author.Login, approval.Refused(p, approval.Access{Permission: d.Source.Permission}))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // PolicyDoc is the artifact of a Policy.
@@ -21,7 +20,7 @@ func PolicyDoc(p policy.Policy, commit string, found bool) approval.PolicyDoc {
 }
 
 // SignatureDoc is the artifact of a signature that was found good.
-func SignatureDoc(s signed.Signature) approval.SignatureDoc {
+func SignatureDoc(s approval.Signature) approval.SignatureDoc {
 	return approval.SignatureDoc{Schema: approval.Schema(approval.KindSignature), Armored: s.Armored}
 }
 
@@ -32,7 +31,7 @@ func KeyDoc(line string) approval.KeyDoc {
 
 // SignedBlock is approval.SignedLine with the signature and the statement below the line, where
 // people can read them.
-func SignedBlock(s signed.Signature) string {
+func SignedBlock(s approval.Signature) string {
 	return approval.CommandOf(s.Statement) + "\n" + s.Block()
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Conversation is what was said on a pull request about one transaction, and
@@ -78,7 +77,7 @@ func (c *Conversation) AskAboutVoters(ctx context.Context, log *ledger.Log) erro
 // Keys adds those that the forge has for everybody who may approve under a Policy, and
 // signed an approval of a transaction, as they were when it began: who has an account for
 // a while adds none to approve what lies there.
-func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys signed.Keys, log *ledger.Log) (signed.Keys, error) {
+func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys approval.Keys, log *ledger.Log) (approval.Keys, error) {
 	if !keys.Forge {
 		return keys, nil
 	}
@@ -86,7 +85,7 @@ func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys signed.Ke
 	if err != nil {
 		return keys, err
 	}
-	registered := map[string][]signed.Registered{}
+	registered := map[string][]approval.Registered{}
 	for _, said := range c.Said() {
 		who := said.Author
 		if decision, _ := said.Command.Decision(); !said.Command.Signed || said.Void != "" || decision != ledger.Approve || who.Kind != "user" || who.ID == "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 var (
@@ -48,7 +47,7 @@ func (s *small) Member(_ context.Context, team string, who ledger.Actor) (bool, 
 	return who.ID == ada.ID, nil
 }
 
-func (s *small) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+func (s *small) SigningKeys(_ context.Context, who ledger.Actor) ([]approval.Registered, error) {
 	s.asked["SigningKeys "+who.Login]++
 	return nil, nil
 }

@@ -22,7 +22,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // The errors that are told apart.
@@ -55,7 +54,7 @@ type Reader interface {
 	Member(ctx context.Context, team string, who ledger.Actor) (bool, error)
 	// SigningKeys returns the SSH keys that an account has registered to sign with.
 	// It fails if the account of that login has another id than who.
-	SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error)
+	SigningKeys(ctx context.Context, who ledger.Actor) ([]approval.Registered, error)
 }
 
 // A Forge is what it takes to settle pull requests.

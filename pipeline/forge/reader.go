@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -191,7 +190,7 @@ func (r *PullReader) read(ctx context.Context, tx ledger.Transaction) (*reading,
 	r.last = &reading{
 		forge: r.Forge, trees: r.Trees, pull: pull, statements: said,
 		access: map[string]approval.Access{}, members: map[question]bool{}, owners: map[question]bool{},
-		keys: map[string][]signed.Registered{},
+		keys: map[string][]approval.Registered{},
 	}
 	return r.last, nil
 }
@@ -250,9 +249,9 @@ type reading struct {
 	access     map[string]approval.Access // by account id
 	members    map[question]bool
 	owners     map[question]bool
-	keys       map[string][]signed.Registered // by account id
-	unread     bool                           // some team could not be read
-	rules      *Owners                        // of the commit rulesFrom, which has the Policy
+	keys       map[string][]approval.Registered // by account id
+	unread     bool                             // some team could not be read
+	rules      *Owners                          // of the commit rulesFrom, which has the Policy
 	rulesFrom  string
 }
 

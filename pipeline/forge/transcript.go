@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Transcript is what one reading of a pull request brought, and the patch
@@ -199,5 +198,5 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 // wrong.
 func hasSignature(body string) bool {
 	line, _, _ := strings.Cut(body, "\n")
-	return strings.Contains(line, " sig:") || signed.HasBlock(body)
+	return strings.Contains(line, " sig:") || approval.HasBlock(body)
 }

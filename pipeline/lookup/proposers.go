@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // Provenances reads where a transaction's proposals came from, in the order of the log: those of which review
@@ -132,23 +130,6 @@ func Everybody(tree fs.FS, log *ledger.Log) ([]ledger.Actor, []ledger.Requester,
 	others, err := ProposedElsewhere(tree, dir, log)
 	there := ledger.Elsewhere{Proposals: others}
 	return append(out, there.Proposers()...), ledger.SortRequesters(append(asked, there.Requesters()...)), err
-}
-
-// ToSign is the statement of a decision about a subject, which is a transaction's: with all who proposed and asked, wherever in
-// the ledger. It is an error where it would be none.
-func ToSign(tree fs.FS, log *ledger.Log, about signed.Subject, decision ledger.Decision, fingerprints []string, reason string, at time.Time) (s signed.Statement, err error) {
-	about.Proposers, about.RequestedBy, err = Everybody(tree, log)
-	if err != nil {
-		return s, err
-	}
-	slices.SortFunc(about.Proposers, ledger.CompareActors)
-	s = signed.Statement{
-		Schema: signed.Schema, Repository: about.Repository, PullRequest: about.PullRequest, TransactionID: about.TransactionID,
-		BaseCommit: about.BaseCommit, Decision: decision, Fingerprints: slices.Compact(slices.Sorted(slices.Values(fingerprints))),
-		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
-		Proposers: slices.Compact(about.Proposers), RequestedBy: append([]ledger.Requester{}, about.RequestedBy...), Policy: about.Policies[0],
-	}
-	return s, s.Check()
 }
 
 // namedIn are all whom a record names as proposers of its patch, and as having asked for it.

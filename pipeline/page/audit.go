@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // Audit is audit.Run on all cores, with what is beside the record: the keys that commits of the code list, the pages, which are a
@@ -311,10 +310,10 @@ func (p *pages) inTheWay(file string) bool {
 // CodeKeys reads keys out of the trees of commits, an error being one that is not here. The
 // browser has none of them, and so is not linked with what reads a Policy's file.
 func CodeKeys(code func(commit string) (fs.FS, error)) audit.KeyReader {
-	return func(commit string, p policy.Policy) (signed.Keys, bool) {
+	return func(commit string, p policy.Policy) (approval.Keys, bool) {
 		tree, err := code(commit)
 		if err != nil {
-			return signed.Keys{}, false
+			return approval.Keys{}, false
 		}
 		keys := approval.ReadKeys(tree, p)
 		switch there, _, err := policy.Read(tree); {

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // T94, L22: a recorded Policy that takes keys, or passkeys of a page, which the commit that it names does not, is told.

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -171,7 +170,7 @@ func (f distrusted) Member(context.Context, string, ledger.Actor) (bool, error) 
 	return false, f.why
 }
 
-func (f distrusted) SigningKeys(context.Context, ledger.Actor) ([]signed.Registered, error) {
+func (f distrusted) SigningKeys(context.Context, ledger.Actor) ([]approval.Registered, error) {
 	return nil, f.why
 }
 

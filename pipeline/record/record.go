@@ -11,7 +11,7 @@
 //
 // # What is trusted
 //
-// The packages below this one (but sshsig/signing and signed/signedtest) decide; they are
+// The packages below this one (but sshsig/signing and approval/signedtest) decide; they are
 // the core, and are not promised: they may change with each release. They hold no clock, no file, no network, no
 // process and no Git, and import the standard library, golang.org/x/crypto,
 // golang.org/x/text and a YAML parser; a test holds them to that, and to 10,000 lines of
@@ -21,8 +21,8 @@
 //	patch            canonical bytes, paths, what a patch makes of a tree
 //	ledger           events, the states they may go through, one directory
 //	policy           the Policy file, and what it asks of a patch
-//	sshsig, signed   SSH signatures, and the statement that people sign
-//	approval         decisions, and what they add up to
+//	sshsig           SSH signatures
+//	approval         decisions, what people sign, and what it adds up to
 //	audit            the rules of a ledger's whole history
 //
 // Whoever holds these to docs/spec/ knows what a sound ledger proves. Trusted beside

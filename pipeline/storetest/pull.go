@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
@@ -27,7 +26,7 @@ func (f forgeOf) Access(context.Context, ledger.Actor) (approval.Access, error) 
 	return approval.Access{Permission: "write", Role: "write"}, nil
 }
 func (f forgeOf) Member(context.Context, string, ledger.Actor) (bool, error) { return false, nil }
-func (f forgeOf) SigningKeys(context.Context, ledger.Actor) ([]signed.Registered, error) {
+func (f forgeOf) SigningKeys(context.Context, ledger.Actor) ([]approval.Registered, error) {
 	return nil, nil
 }
 

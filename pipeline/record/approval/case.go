@@ -1,5 +1,14 @@
 // Package approval decides: what the Policy asks for, what was said, and what
-// that adds up to. It is pure; who said what is for the caller to find out.
+// that adds up to. It is pure; who said what, keys and the time come from the caller.
+//
+// People may sign a decision with a key of their own, so that nobody who merely holds
+// their account or their shell can make it. What is signed is a SignedDecision, in the namespace of Namespace, as
+// `ssh-keygen -Y sign` signs a file (OpenSSH's PROTOCOL.sshsig). Its bytes are
+// canonical JSON (RFC 8785) and one LF:
+//
+//	{"base_commit":"…","decided_at":"2026-01-05T12:00:00Z","decision":"approve","fingerprints":["patchset:…"],"policy":{"commit":"…","sha256":"sha256:…"},"proposers":[{"id":"41898282","kind":"bot","login":"github-actions[bot]"}],"pull_request":12,"reason":"","repository":{"id":"1296269","name":"acme/shop"},"requested_by":[{"actor":{"id":"100","kind":"user","login":"bob"},"source":"actions.sender"}],"schema":"countersign/decision/2","shown":"sha256:…","transaction_id":"tx_…"}
+//
+// docs/decisions.md has each member.
 package approval
 
 import (

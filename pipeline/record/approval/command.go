@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Verb is the word that a command begins with, without its slash.
@@ -98,7 +97,7 @@ func ParseCommand(body string) (Command, bool) {
 	verb, rest, more := strings.Cut(firstLine(body), " ")
 	switch verb {
 	case "/approve":
-		if signed.HasBlock(body) {
+		if HasBlock(body) {
 			return Command{}, false
 		}
 		if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
@@ -127,14 +126,14 @@ const signatureMark = "sig:"
 
 // SignedLine is the command that a person posts who has signed a decision: verb and
 // fingerprints for those who read it, and the signature, which has all of it.
-func SignedLine(s signed.Signature) string {
+func SignedLine(s Signature) string {
 	return CommandOf(s.Statement) + " " + signatureMark + s.String()
 }
 
 // CommandOf is what a signed decision says to those who read it.
-func CommandOf(s signed.Statement) string {
+func CommandOf(s SignedDecision) string {
 	words := []string{"/" + string(s.Decision)}
-	if s.Decision == signed.BreakGlass {
+	if s.Decision == BreakGlass {
 		words = []string{"/approve", strings.TrimSpace(breakGlassFlag)}
 	}
 	return strings.Join(append(words, s.Fingerprints...), " ")
@@ -143,13 +142,13 @@ func CommandOf(s signed.Statement) string {
 // ParseSigned reads a comment that is a SignedLine or a signed block and nothing else: the
 // signature, which nobody has verified, and what its statement decides, fingerprint by
 // fingerprint.
-func ParseSigned(body string) (signed.Signature, []Command, error) {
+func ParseSigned(body string) (Signature, []Command, error) {
 	s, err := signatureOf(body)
 	if err != nil {
-		return signed.Signature{}, nil, err
+		return Signature{}, nil, err
 	}
 	c := Command{Verb: Verb(s.Statement.Decision), Signed: true, Reason: s.Statement.Reason}
-	if s.Statement.Decision == signed.BreakGlass {
+	if s.Statement.Decision == BreakGlass {
 		c.Verb, c.BreakGlass = VerbApprove, true
 	}
 	var out []Command
@@ -159,18 +158,18 @@ func ParseSigned(body string) (signed.Signature, []Command, error) {
 	return s, out, nil
 }
 
-func signatureOf(body string) (signed.Signature, error) {
+func signatureOf(body string) (Signature, error) {
 	line := firstLine(body)
 	_, text, found := strings.Cut(line, " "+signatureMark)
 	switch {
-	case !found && signed.HasBlock(body):
+	case !found && HasBlock(body):
 		return blockOf(body)
 	case !found:
-		return signed.Signature{}, errors.New("there is no signature")
+		return Signature{}, errors.New("there is no signature")
 	case len(strings.TrimSuffix(strings.TrimSuffix(body, "\n"), "\r")) != len(line):
-		return signed.Signature{}, errors.New("a signed command must be all of the comment")
+		return Signature{}, errors.New("a signed command must be all of the comment")
 	}
-	s, err := signed.ParseSignature(text)
+	s, err := ParseSignature(text)
 	if err == nil && SignedLine(s) != line {
 		err = errNotSigned
 	}
@@ -181,14 +180,14 @@ var errNotSigned = errors.New("the line does not say what was signed")
 
 // blockOf reads a signed block, whose lines all end with LF, or all with CR LF, as the
 // forge's form sends them.
-func blockOf(body string) (signed.Signature, error) {
+func blockOf(body string) (Signature, error) {
 	text := strings.ReplaceAll(body, "\r\n", "\n")
 	if text != body && strings.ReplaceAll(text, "\n", "\r\n") != body {
-		return signed.Signature{}, errors.New("some of its lines end in LF and others in CR LF")
+		return Signature{}, errors.New("some of its lines end in LF and others in CR LF")
 	}
 	text = strings.TrimSuffix(text, "\n")
 	line, block, _ := strings.Cut(text, "\n")
-	s, err := signed.ParseBlock(block)
+	s, err := ParseBlock(block)
 	if err == nil && CommandOf(s.Statement) != line {
 		err = errNotSigned
 	}
@@ -220,7 +219,7 @@ func isFingerprint(s string) bool {
 }
 
 // HasMark reports whether a text seems to be meant to have a signature, right or wrong.
-func HasMark(s string) bool { return signed.HasBlock(s) || strings.Contains(firstLine(s), " sig:") }
+func HasMark(s string) bool { return HasBlock(s) || strings.Contains(firstLine(s), " sig:") }
 
 // LooksLike reports whether the first line seems to be meant as a command, right or
 // wrong, so that its author can be told why it counts for nothing.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -36,7 +35,7 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		}
 	}
 	switch {
-	case !signed.IsForge(s):
+	case !IsForge(s):
 		if !c.Policy.Approvals.Local.Counts(c.PullRequest) {
 			return "the Policy does not allow local decisions"
 		}
@@ -134,7 +133,7 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 		said = "its author proposed the same change in another transaction"
 	}
 	// An agent has the identity of the shell.
-	proposedHere := !signed.IsForge(s) && (Same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
+	proposedHere := !IsForge(s) && (Same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
 	switch {
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"
@@ -152,7 +151,7 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 func (c Case) unsigned(s ledger.Source) string {
 	tx := c.Log.Transaction()
 	command := "countersign approve " + tx.TransactionID + " --sign"
-	if signed.IsForge(s) {
+	if IsForge(s) {
 		command = fmt.Sprintf("countersign sign --pr %d", tx.PullRequest())
 	}
 	return "is not signed, which the Policy asks for: " + command

@@ -11,11 +11,10 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
-// The kinds of the artifacts of a decision that was signed: the signed.Statement, byte
+// The kinds of the artifacts of a decision that was signed: the SignedDecision, byte
 // for byte as it was signed, a SignatureDoc and a KeyDoc.
 const (
 	KindDecision  = "decision"
@@ -39,16 +38,16 @@ type KeyDoc struct {
 
 // ReadKeys reads whose signatures count from the tree that a Policy was read from.
 // Where there is no list that can be read, the Err of what it returns says why.
-func ReadKeys(tree fs.FS, p policy.Policy) signed.Keys {
+func ReadKeys(tree fs.FS, p policy.Policy) Keys {
 	raw, err := p.ReadKeys(tree)
 	if err != nil {
-		return signed.Keys{Err: err}
+		return Keys{Err: err}
 	}
 	allowed, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
-		return signed.Keys{Listed: allowed, Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
+		return Keys{Listed: allowed, Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
 	}
-	return signed.Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}
+	return Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}
 }
 
 // Shown is the hash of the risks that are recorded with a transaction, which a signed
@@ -72,14 +71,14 @@ func ReadParty(dir fs.FS, log *ledger.Log) Party {
 	return Party{ledger.Proposers(dir, log), ledger.Requesters(dir, log)}
 }
 
-// Subject is what a signed decision on a transaction must be about: by the events before it, which are all
+// SubjectOf is what a signed decision on a transaction must be about: by the events before it, which are all
 // where it is not recorded yet. It is an error where the transaction says too little for one.
-func Subject(log *ledger.Log, party Party, d ledger.ApprovalDecision) (signed.Subject, error) {
+func SubjectOf(log *ledger.Log, party Party, d ledger.ApprovalDecision) (Subject, error) {
 	p := log.Transaction().Pointers.Proposal
 	if p == nil {
-		return signed.Subject{}, errors.New("nothing is proposed")
+		return Subject{}, errors.New("nothing is proposed")
 	}
-	about := signed.Subject{
+	about := Subject{
 		Repository: p.Repository, PullRequest: p.PullRequest, TransactionID: log.Meta().TransactionID, BaseCommit: log.Meta().BaseCommit,
 		PatchID: p.PatchID, Shown: Shown(log),
 		Proposers: []ledger.Actor{log.Meta().Proposer}, RequestedBy: append([]ledger.Requester{}, p.RequestedBy...), Policies: []ledger.PolicyRef{d.Policy},
@@ -115,10 +114,10 @@ func Subject(log *ledger.Log, party Party, d ledger.ApprovalDecision) (signed.Su
 
 // IsOf says why a signature is not that of a decision which answers a request of some
 // kind, nil if it is.
-func IsOf(s signed.Statement, d ledger.ApprovalDecision, kind string) error {
+func IsOf(s SignedDecision, d ledger.ApprovalDecision, kind string) error {
 	want := d.Decision
 	if kind == policy.KindBreakGlass && want == ledger.Approve {
-		want = signed.BreakGlass
+		want = BreakGlass
 	}
 	switch {
 	case s.Decision != want:
@@ -154,7 +153,7 @@ func DecidedIn(log *ledger.Log, d ledger.ApprovalDecision) (time.Time, error) {
 
 // ReadSignature reads from the record what a decision was signed with, and the line of
 // the key. The artifacts must have been stored before the decision.
-func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s signed.Signature, line string, err error) {
+func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s Signature, line string, err error) {
 	named := d.Source.Signature
 	if named == nil {
 		return s, "", errors.New("it has none")
@@ -171,7 +170,7 @@ func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s sig
 	}
 	raw, err := fs.ReadFile(dir, named.Statement)
 	if err == nil {
-		s.Statement, err = signed.Parse(raw)
+		s.Statement, err = ParseDecision(raw)
 	}
 	if err == nil {
 		err = ReadArtifact(dir, storedAt(before, KindSignature, named.Signature), &armored, &armored.Schema)
@@ -185,13 +184,13 @@ func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s sig
 
 // A proof is what a recorded signature proves by the recorded line of its key, or why it is none.
 type proof struct {
-	signature signed.Signature
+	signature Signature
 	sshsig.Proof
 	err error
 }
 
 // Proof holds the recorded signature of a decision to the recorded line.
-func (r *Record) Proof(d ledger.ApprovalDecision) (signed.Signature, sshsig.Proof, error) {
+func (r *Record) Proof(d ledger.ApprovalDecision) (Signature, sshsig.Proof, error) {
 	known, ok := r.proofs[d.ApprovalRequestID]
 	if !ok {
 		if known.signature, known.Proof, known.err = r.prove(d); known.err != nil {
@@ -202,12 +201,12 @@ func (r *Record) Proof(d ledger.ApprovalDecision) (signed.Signature, sshsig.Proo
 	return known.signature, known.Proof, known.err
 }
 
-func (r *Record) prove(d ledger.ApprovalDecision) (signature signed.Signature, proof sshsig.Proof, err error) {
+func (r *Record) prove(d ledger.ApprovalDecision) (signature Signature, proof sshsig.Proof, err error) {
 	signature, line, err := ReadSignature(r.Dir, r.Log, d)
 	if err != nil {
 		return signature, proof, err
 	}
-	about, err := Subject(r.Log, ReadParty(r.Dir, r.Log), d)
+	about, err := SubjectOf(r.Log, ReadParty(r.Dir, r.Log), d)
 	if err != nil {
 		return signature, proof, err
 	}
@@ -219,7 +218,7 @@ func (r *Record) prove(d ledger.ApprovalDecision) (signature signed.Signature, p
 	if err != nil || strings.Contains(line, "\n") {
 		return signature, proof, errors.New("the line of its key is not one of a list of keys")
 	}
-	proof, err = signed.Prove(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
+	proof, err = Prove(signature, about, Keys{Allowed: allowed}, d.Source, at)
 	if err == nil {
 		err = IsOf(signature.Statement, d, r.Log.Request(d.ApprovalRequestID).Kind)
 	}
@@ -253,7 +252,7 @@ func (r *Record) Signed(p policy.Policy) func(ledger.ApprovalDecision) (time.Tim
 	return func(d ledger.ApprovalDecision) (time.Time, error) {
 		signature, proof, err := r.Proof(d)
 		if err == nil {
-			err = (signed.Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}).Take(proof)
+			err = (Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}).Take(proof)
 		}
 		if err != nil {
 			return time.Time{}, err
@@ -266,7 +265,7 @@ func (r *Record) Signed(p policy.Policy) func(ledger.ApprovalDecision) (time.Tim
 // needs none. Of a pull request it must be the one in the text of its evidence, which
 // may be nil.
 func (r *Record) checkSignature(d *ledger.ApprovalDecision, evidence *StatementDoc) error {
-	var posted signed.Signature
+	var posted Signature
 	isPosted := false
 	if evidence != nil {
 		var err error
@@ -283,7 +282,7 @@ func (r *Record) checkSignature(d *ledger.ApprovalDecision, evidence *StatementD
 	if err != nil {
 		return err
 	}
-	if signed.IsForge(d.Source) && (!isPosted || posted.String() != signature.String()) {
+	if IsForge(d.Source) && (!isPosted || posted.String() != signature.String()) {
 		return errors.New("what was posted has another signature, or none")
 	}
 	p, _, err := r.Policy(d.Policy)

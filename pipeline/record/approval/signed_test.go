@@ -7,15 +7,14 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // signedBy is a decision on the patch that ada signed.
-func signedBy(decision ledger.Decision, reason string, fingerprints ...string) signed.Signature {
-	return signedtest.Ed25519(1).Signs(signed.Statement{
-		Schema: signed.Schema, Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, PullRequest: 7,
+func signedBy(decision ledger.Decision, reason string, fingerprints ...string) approval.Signature {
+	return signedtest.Ed25519(1).Signs(approval.SignedDecision{
+		Schema: approval.DecisionSchema, Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, PullRequest: 7,
 		TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: strings.Repeat("b", 40), Decision: decision, Fingerprints: fingerprints,
 		Reason: reason, DecidedAt: "2026-01-05T11:00:00Z", Shown: "sha256:" + strings.Repeat("c", 64),
 		Proposers: []ledger.Actor{{Kind: "bot", ID: "41898282", Login: "github-actions[bot]"}}, RequestedBy: []ledger.Requester{},
@@ -28,7 +27,7 @@ func signedBy(decision ledger.Decision, reason string, fingerprints ...string) s
 func TestT07SignedCommand(t *testing.T) {
 	approve, deny := signedBy(ledger.Approve, "read it", own), signedBy(ledger.Deny, "no", own)
 	both := signedBy(ledger.Approve, "", own, "protected:"+own)
-	glass := signedBy(signed.BreakGlass, "down", own)
+	glass := signedBy(approval.BreakGlass, "down", own)
 	want := approval.Command{Verb: "approve", Signed: true, Fingerprint: own, Reason: "read it"}
 	for body, want := range map[string][]approval.Command{
 		approval.SignedLine(approve):          {want},
@@ -92,9 +91,9 @@ func TestT07SignedCommand(t *testing.T) {
 // byte and with nothing else; what only looks like it is no approval at all.
 func TestT07SignedBlock(t *testing.T) {
 	approve, deny := signedBy(ledger.Approve, "read ``` it -->", own), signedBy(ledger.Deny, "no", own)
-	both, glass := signedBy(ledger.Approve, "", own, "protected:"+own), signedBy(signed.BreakGlass, "down", own)
+	both, glass := signedBy(ledger.Approve, "", own, "protected:"+own), signedBy(approval.BreakGlass, "down", own)
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
-	for body, want := range map[string]signed.Signature{
+	for body, want := range map[string]approval.Signature{
 		forge.SignedBlock(approve):              approve,
 		forge.SignedBlock(approve) + "\n":       approve,
 		crlf(forge.SignedBlock(approve)):        approve,

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // SignedDecisions are those that people signed with keys of their own. Each holds by the
@@ -37,7 +36,7 @@ type keyLists struct {
 
 // A keyList is the list of keys of a commit, where that is here.
 type keyList struct {
-	signed.Keys
+	approval.Keys
 	here bool
 }
 
@@ -101,4 +100,4 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 
 // A KeyReader returns the list of keys that a Policy names, as a commit of the code has
 // it, and whether the commit is here.
-type KeyReader func(commit string, p policy.Policy) (keys signed.Keys, here bool)
+type KeyReader func(commit string, p policy.Policy) (keys approval.Keys, here bool)

@@ -22,7 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -397,7 +396,7 @@ func signatureLine(in struct {
 func signatureStatement(in struct {
 	Statement Bytes `json:"statement"`
 }) (values, error) {
-	s, err := signed.Parse(in.Statement)
+	s, err := approval.ParseDecision(in.Statement)
 	return values{"decision": s.Decision, "decided_at": s.DecidedAt, "fingerprints": s.Fingerprints}, err
 }
 
@@ -412,7 +411,7 @@ func signatureDecision(in struct {
 	PIN        bool      `json:"pin"`
 	Passkeys   string    `json:"passkeys"`
 }) (values, error) {
-	s, err := signed.Parse(in.Statement)
+	s, err := approval.ParseDecision(in.Statement)
 	if err != nil {
 		return nil, err
 	}
@@ -424,9 +423,9 @@ func signatureDecision(in struct {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := allowed.Prove(signed.Namespace, in.Statement, string(in.Signature), []string{in.Principal}, decided, in.RecordedAt)
+	proof, err := allowed.Prove(approval.Namespace, in.Statement, string(in.Signature), []string{in.Principal}, decided, in.RecordedAt)
 	if err == nil {
-		err = signed.Keys{Hardware: in.Hardware, PIN: in.PIN, Passkeys: in.Passkeys}.Take(proof)
+		err = approval.Keys{Hardware: in.Hardware, PIN: in.PIN, Passkeys: in.Passkeys}.Take(proof)
 	}
 	return values{"key_fingerprint": proof.Fingerprint}, err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/observation"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 

@@ -3,7 +3,7 @@ package conformance
 import (
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 // passkeyPolicies are what names the page that may ask a passkey.

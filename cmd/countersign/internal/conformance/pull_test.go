@@ -6,10 +6,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -228,12 +227,12 @@ func guardedLife(g *generator) {
 // postedLife is the same, with an approval that is signed and posted.
 func (g *generator) postedLife(base *record) {
 	key, other := signedtest.Ed25519(1), signedtest.Ed25519(2)
-	postedOn := func(r *record, text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
+	postedOn := func(r *record, text func(approval.Signature) string, change func(s *approval.SignedDecision), by signedtest.Signer) *record {
 		r.policy(canonicalPolicy(`"permission":"write","required":1,"same_head":false`, `"keys":"keys","permission":"write","required":1,"same_head":false`))
 		risks, _ := r.find("artifact/stored", 1)
 		meta, _ := r.find("tx/meta", 0)
-		s := signed.Statement{
-			Schema: signed.Schema, Repository: &ledger.Repository{ID: "1", Name: "acme/app"}, PullRequest: 1, TransactionID: r.id, BaseCommit: meta["base_commit"].(string),
+		s := approval.SignedDecision{
+			Schema: approval.DecisionSchema, Repository: &ledger.Repository{ID: "1", Name: "acme/app"}, PullRequest: 1, TransactionID: r.id, BaseCommit: meta["base_commit"].(string),
 			Decision: ledger.Approve, Fingerprints: []string{"patchset:" + r.patchID()}, DecidedAt: "2026-01-05T00:00:03Z", Shown: risks["stored_sha256"].(string),
 			Proposers: []ledger.Actor{actorOf(meta["proposer"])}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: r.ref()["commit"].(string), SHA256: r.ref()["sha256"].(string)},
 		}
@@ -253,16 +252,16 @@ func (g *generator) postedLife(base *record) {
 		r.insert(at, decision, armor, line)
 		return r
 	}
-	posted := func(text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
+	posted := func(text func(approval.Signature) string, change func(s *approval.SignedDecision), by signedtest.Signer) *record {
 		return postedOn(base.clone(), text, change, by)
 	}
 	block := posted(forge.SignedBlock, nil, key)
 	c := g.life("S-10 S-11 S-27 S-30 D-26", "an approval that is signed in a block", block, nil)
-	line := posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") }, nil, key)
+	line := posted(func(s approval.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") }, nil, key)
 	as := func(other *record) func(*record) { return func(r *record) { *r = *other.clone() } }
 	c.good("S-10", "an approval that is signed on one line", as(line))
-	c.good("S-10", "an approval that is signed on one line, and CR LF", as(posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") + "\r\n" }, nil, key)))
-	c.good("S-11", "an approval that is signed in a block, in lines with CR LF", as(posted(func(s signed.Signature) string {
+	c.good("S-10", "an approval that is signed on one line, and CR LF", as(posted(func(s approval.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") + "\r\n" }, nil, key)))
+	c.good("S-11", "an approval that is signed in a block, in lines with CR LF", as(posted(func(s approval.Signature) string {
 		return strings.ReplaceAll(strings.TrimSuffix(forge.SignedBlock(s), "\n"), "\n", "\r\n")
 	}, nil, key)))
 	for _, bad := range []struct {
@@ -273,7 +272,7 @@ func (g *generator) postedLife(base *record) {
 		{"text before a block", func(t string) string { return "hello\n" + t }},
 		{"a block with some CR LF", func(t string) string { return strings.Replace(t, "\n", "\r\n", 1) }},
 	} {
-		c.bad("S-11 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(forge.SignedBlock(s)) }, nil, key)))
+		c.bad("S-11 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s approval.Signature) string { return bad.text(forge.SignedBlock(s)) }, nil, key)))
 	}
 	for _, bad := range []struct {
 		note string
@@ -287,7 +286,7 @@ func (g *generator) postedLife(base *record) {
 		}},
 		{"two spaces in a line", func(t string) string { return strings.Replace(t, " sig:", "  sig:", 1) }},
 	} {
-		c.bad("S-10 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(strings.TrimSuffix(approval.SignedLine(s), "\n")) }, nil, key)))
+		c.bad("S-10 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s approval.Signature) string { return bad.text(strings.TrimSuffix(approval.SignedLine(s), "\n")) }, nil, key)))
 	}
 	c.bad("S-31", "signed, and the signature is not recorded", "L21", func(r *record) {
 		p, _ := r.find("approval/decision", 0)
@@ -305,7 +304,7 @@ func (g *generator) postedLife(base *record) {
 	})
 	// Others had proposed it elsewhere, and somebody asked for it, before the decision and after it.
 	bob, zoe := ledger.Requester{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}, ledger.Actor{Kind: "user", ID: "99", Login: "zoe"}
-	several := func(change func(*signed.Statement)) *record {
+	several := func(change func(*approval.SignedDecision)) *record {
 		r := base.clone()
 		elsewhere := func(who m) m {
 			return r.artifact("proposed_elsewhere", m{"patch_id": r.patchID(), "proposals": []any{merge(m{"transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}, plain(who))}, "schema": "countersign/proposed_elsewhere/1"})
@@ -315,23 +314,23 @@ func (g *generator) postedLife(base *record) {
 		r.events = append(r.events, elsewhere(m{"proposer": ledger.Actor{Kind: "user", ID: "98", Login: "yan"}}))
 		return postedOn(r, forge.SignedBlock, change, key)
 	}
-	c.good("S-30 E-41", "signed for all who proposed it and asked for it", as(several(func(s *signed.Statement) {
+	c.good("S-30 E-41", "signed for all who proposed it and asked for it", as(several(func(s *approval.SignedDecision) {
 		s.Proposers, s.RequestedBy = append(s.Proposers, zoe), []ledger.Requester{bob}
 	})))
-	c.bad("S-30 E-41", "signed without who proposed it elsewhere", "L21", as(several(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{bob} })))
-	c.bad("S-30 E-41", "signed without who asked for it elsewhere", "L21", as(several(func(s *signed.Statement) { s.Proposers = append(s.Proposers, zoe) })))
+	c.bad("S-30 E-41", "signed without who proposed it elsewhere", "L21", as(several(func(s *approval.SignedDecision) { s.RequestedBy = []ledger.Requester{bob} })))
+	c.bad("S-30 E-41", "signed without who asked for it elsewhere", "L21", as(several(func(s *approval.SignedDecision) { s.Proposers = append(s.Proposers, zoe) })))
 	for _, bad := range []struct {
 		note   string
-		change func(*signed.Statement)
+		change func(*approval.SignedDecision)
 	}{
-		{"another repository", func(s *signed.Statement) { s.Repository.ID = "2" }}, {"another pull request", func(s *signed.Statement) { s.PullRequest = 2 }},
-		{"other proposers", func(s *signed.Statement) { s.Proposers[0].ID += "0" }}, {"a proposer under another login", func(s *signed.Statement) { s.Proposers[0].Login += "x" }}, {"a proposer more", func(s *signed.Statement) {
+		{"another repository", func(s *approval.SignedDecision) { s.Repository.ID = "2" }}, {"another pull request", func(s *approval.SignedDecision) { s.PullRequest = 2 }},
+		{"other proposers", func(s *approval.SignedDecision) { s.Proposers[0].ID += "0" }}, {"a proposer under another login", func(s *approval.SignedDecision) { s.Proposers[0].Login += "x" }}, {"a proposer more", func(s *approval.SignedDecision) {
 			s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "99", Login: "zoe"})
-		}}, {"somebody who asked for nothing", func(s *signed.Statement) {
+		}}, {"somebody who asked for nothing", func(s *approval.SignedDecision) {
 			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}}
 		}},
-		{"another Policy", func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("0", 64) }}, {"a Policy of a commit that asked nobody", func(s *signed.Statement) { s.Policy.Commit = strings.Repeat("9", 40) }},
-		{"a time before the transaction", func(s *signed.Statement) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
+		{"another Policy", func(s *approval.SignedDecision) { s.Policy.SHA256 = "sha256:" + strings.Repeat("0", 64) }}, {"a Policy of a commit that asked nobody", func(s *approval.SignedDecision) { s.Policy.Commit = strings.Repeat("9", 40) }},
+		{"a time before the transaction", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
 	} {
 		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(forge.SignedBlock, bad.change, key)))
 	}

@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 // keyDetails are keys that nobody has, each with one field at a bound or beyond it.

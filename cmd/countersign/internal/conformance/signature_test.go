@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 func init() { generators["signature"] = signatureVectors }
@@ -291,10 +291,10 @@ func signerLines(g *generator) {
 }
 
 // statement is one that vectors change.
-func statement() signed.Statement {
+func statement() approval.SignedDecision {
 	id := strings.Repeat("ab", 32)
-	return signed.Statement{
-		Schema: signed.Schema, PullRequest: 0, TransactionID: "tx_01KE5PJ800AAAAAAAAAAAAAAAA", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve,
+	return approval.SignedDecision{
+		Schema: approval.DecisionSchema, PullRequest: 0, TransactionID: "tx_01KE5PJ800AAAAAAAAAAAAAAAA", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve,
 		Fingerprints: []string{"patchset:" + id}, Reason: "", DecidedAt: "2026-01-05T12:00:00Z", Shown: "sha256:" + strings.Repeat("cd", 32),
 		Proposers: []ledger.Actor{{Kind: "bot", ID: "7", Login: "agent[bot]"}}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: strings.Repeat("1", 40), SHA256: "sha256:" + strings.Repeat("ef", 32)},
 	}
@@ -307,19 +307,19 @@ func statements(g *generator) {
 	ask := func(text string) m { return m{"statement": Bytes(text)} }
 	const twin = "a statement"
 	g.good("statement", "S-1 S-2 J-13 J-14 J-15", twin, ask(plain), m{"decision": "approve", "decided_at": "2026-01-05T12:00:00Z", "fingerprints": []string{"patchset:" + id}})
-	changed := func(change func(*signed.Statement)) string {
+	changed := func(change func(*approval.SignedDecision)) string {
 		s := statement()
 		change(&s)
 		return string(s.Bytes())
 	}
 	repository := &ledger.Repository{ID: "1", Name: "acme/app"}
-	g.good("statement", "S-1", "a statement of a pull request", ask(changed(func(s *signed.Statement) { s.PullRequest, s.Repository = 12, repository })), nil)
-	g.good("statement", "S-1 U-4", "a statement with a reason of 500 characters", ask(changed(func(s *signed.Statement) { s.Reason = strings.Repeat("é", 500) })), nil)
-	g.good("statement", "S-2", "a statement of all fingerprints", ask(changed(func(s *signed.Statement) {
+	g.good("statement", "S-1", "a statement of a pull request", ask(changed(func(s *approval.SignedDecision) { s.PullRequest, s.Repository = 12, repository })), nil)
+	g.good("statement", "S-1 U-4", "a statement with a reason of 500 characters", ask(changed(func(s *approval.SignedDecision) { s.Reason = strings.Repeat("é", 500) })), nil)
+	g.good("statement", "S-2", "a statement of all fingerprints", ask(changed(func(s *approval.SignedDecision) {
 		s.Fingerprints = []string{"patchset:" + id, "protected:patchset:" + id, "secret:patchset:" + id}
 	})), nil)
-	g.good("statement", "S-2", "a statement that breaks the glass", ask(changed(func(s *signed.Statement) { s.Decision, s.Reason = signed.BreakGlass, "it burns" })), nil)
-	g.good("statement", "S-1", "a denial", ask(changed(func(s *signed.Statement) { s.Decision, s.Reason = ledger.Deny, "no" })), nil)
+	g.good("statement", "S-2", "a statement that breaks the glass", ask(changed(func(s *approval.SignedDecision) { s.Decision, s.Reason = approval.BreakGlass, "it burns" })), nil)
+	g.good("statement", "S-1", "a denial", ask(changed(func(s *approval.SignedDecision) { s.Decision, s.Reason = ledger.Deny, "no" })), nil)
 	bad := func(requires, note, text string) {
 		g.t.Helper()
 		g.bad("statement", requires, "statement: "+note, twin, ask(text))
@@ -352,44 +352,44 @@ func statements(g *generator) {
 		bad("S-1 J-14", c[0], swap(c[1], c[2]))
 	}
 	bad("S-1", "who asked as texts", swap(`"requested_by":[]`, `"requested_by":["bob"]`))
-	g.good("statement", "S-1 E-14", "a statement that names several", ask(changed(func(s *signed.Statement) {
+	g.good("statement", "S-1 E-14", "a statement that names several", ask(changed(func(s *approval.SignedDecision) {
 		s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, ledger.Actor{Kind: "user", ID: "9", Login: "ada"})
 		s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "actions.sender"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "rpc"}}
 	})), nil)
-	g.good("statement", "S-1", "a statement with extra", ask(changed(func(s *signed.Statement) { s.Extra = json.RawMessage(`{"weather":"rain"}`) })), nil)
+	g.good("statement", "S-1", "a statement with extra", ask(changed(func(s *approval.SignedDecision) { s.Extra = json.RawMessage(`{"weather":"rain"}`) })), nil)
 	bad("J-13", "extra that is empty", swap(`"fingerprints"`, `"extra":{},"fingerprints"`))
 	bad("U-6", "that needs a newer version", swap(`"policy"`, `"needs_version":"1.1","policy"`))
 	for _, c := range []struct {
 		requires, note string
-		change         func(*signed.Statement)
+		change         func(*approval.SignedDecision)
 	}{
-		{"S-1", "a pull request without its repository", func(s *signed.Statement) { s.PullRequest = 1 }}, {"S-1", "a negative pull request", func(s *signed.Statement) { s.PullRequest, s.Repository = -1, repository }}, {"S-1", "a repository without an id", func(s *signed.Statement) { s.PullRequest, s.Repository = 1, &ledger.Repository{Name: "a/b"} }},
-		{"S-1", "no transaction", func(s *signed.Statement) { s.TransactionID = "" }}, {"S-1", "no base", func(s *signed.Statement) { s.BaseCommit = "" }}, {"S-1", "another decision", func(s *signed.Statement) { s.Decision = "Approve" }}, {"S-1", "an empty decision", func(s *signed.Statement) { s.Decision = "" }},
-		{"S-1 U-4", "a reason of two lines", func(s *signed.Statement) { s.Reason = "a\nb" }}, {"S-1 U-4", "a reason with two spaces", func(s *signed.Statement) { s.Reason = "a  b" }}, {"S-1 U-4", "a reason that ends in a space", func(s *signed.Statement) { s.Reason = "a " }}, {"S-1 U-4", "a reason of 501 characters", func(s *signed.Statement) { s.Reason = strings.Repeat("a", 501) }},
-		{"S-1 U-3 U-4", "a reason with what is not visible", func(s *signed.Statement) { s.Reason = "a\u200bb" }}, {"S-1 U-4", "a reason with U+FFFD", func(s *signed.Statement) { s.Reason = "a\ufffdb" }}, {"S-1 U-3", "a reason with a blank of Braille", func(s *signed.Statement) { s.Reason = "\u2800" }}, {"S-1 U-3", "a reason with an object character", func(s *signed.Statement) { s.Reason = "\ufffc" }},
-		{"S-1", "a time with an offset", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00+00:00" }}, {"S-1", "a time with fractions", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00.0Z" }}, {"S-1", "a time that does not exist", func(s *signed.Statement) { s.DecidedAt = "2026-02-30T12:00:00Z" }}, {"S-1", "a leap second", func(s *signed.Statement) { s.DecidedAt = "2016-12-31T23:59:60Z" }}, {"S-1", "no time", func(s *signed.Statement) { s.DecidedAt = "" }}, {"S-1", "a time in small letters", func(s *signed.Statement) { s.DecidedAt = "2026-01-05t12:00:00z" }},
-		{"S-1", "nothing that was shown", func(s *signed.Statement) { s.Shown = "" }}, {"S-1", "a hash in upper case", func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("CD", 32) }},
-		{"S-1", "nobody who proposed it", func(s *signed.Statement) { s.Proposers = []ledger.Actor{} }}, {"S-1", "a proposer without an id", func(s *signed.Statement) { s.Proposers[0].ID = "" }}, {"S-1", "a proposer without a kind", func(s *signed.Statement) { s.Proposers[0].Kind = "" }}, {"S-1", "a proposer twice", func(s *signed.Statement) { s.Proposers = append(s.Proposers, s.Proposers[0]) }},
-		{"S-1", "proposers out of order", func(s *signed.Statement) {
+		{"S-1", "a pull request without its repository", func(s *approval.SignedDecision) { s.PullRequest = 1 }}, {"S-1", "a negative pull request", func(s *approval.SignedDecision) { s.PullRequest, s.Repository = -1, repository }}, {"S-1", "a repository without an id", func(s *approval.SignedDecision) { s.PullRequest, s.Repository = 1, &ledger.Repository{Name: "a/b"} }},
+		{"S-1", "no transaction", func(s *approval.SignedDecision) { s.TransactionID = "" }}, {"S-1", "no base", func(s *approval.SignedDecision) { s.BaseCommit = "" }}, {"S-1", "another decision", func(s *approval.SignedDecision) { s.Decision = "Approve" }}, {"S-1", "an empty decision", func(s *approval.SignedDecision) { s.Decision = "" }},
+		{"S-1 U-4", "a reason of two lines", func(s *approval.SignedDecision) { s.Reason = "a\nb" }}, {"S-1 U-4", "a reason with two spaces", func(s *approval.SignedDecision) { s.Reason = "a  b" }}, {"S-1 U-4", "a reason that ends in a space", func(s *approval.SignedDecision) { s.Reason = "a " }}, {"S-1 U-4", "a reason of 501 characters", func(s *approval.SignedDecision) { s.Reason = strings.Repeat("a", 501) }},
+		{"S-1 U-3 U-4", "a reason with what is not visible", func(s *approval.SignedDecision) { s.Reason = "a\u200bb" }}, {"S-1 U-4", "a reason with U+FFFD", func(s *approval.SignedDecision) { s.Reason = "a\ufffdb" }}, {"S-1 U-3", "a reason with a blank of Braille", func(s *approval.SignedDecision) { s.Reason = "\u2800" }}, {"S-1 U-3", "a reason with an object character", func(s *approval.SignedDecision) { s.Reason = "\ufffc" }},
+		{"S-1", "a time with an offset", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:00:00+00:00" }}, {"S-1", "a time with fractions", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:00:00.0Z" }}, {"S-1", "a time that does not exist", func(s *approval.SignedDecision) { s.DecidedAt = "2026-02-30T12:00:00Z" }}, {"S-1", "a leap second", func(s *approval.SignedDecision) { s.DecidedAt = "2016-12-31T23:59:60Z" }}, {"S-1", "no time", func(s *approval.SignedDecision) { s.DecidedAt = "" }}, {"S-1", "a time in small letters", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05t12:00:00z" }},
+		{"S-1", "nothing that was shown", func(s *approval.SignedDecision) { s.Shown = "" }}, {"S-1", "a hash in upper case", func(s *approval.SignedDecision) { s.Shown = "sha256:" + strings.Repeat("CD", 32) }},
+		{"S-1", "nobody who proposed it", func(s *approval.SignedDecision) { s.Proposers = []ledger.Actor{} }}, {"S-1", "a proposer without an id", func(s *approval.SignedDecision) { s.Proposers[0].ID = "" }}, {"S-1", "a proposer without a kind", func(s *approval.SignedDecision) { s.Proposers[0].Kind = "" }}, {"S-1", "a proposer twice", func(s *approval.SignedDecision) { s.Proposers = append(s.Proposers, s.Proposers[0]) }},
+		{"S-1", "proposers out of order", func(s *approval.SignedDecision) {
 			s.Proposers = []ledger.Actor{{Kind: "user", ID: "9", Login: "ada"}, {Kind: "user", ID: "10", Login: "bob"}}
 		}},
-		{"S-1 E-14", "who asked, by an unknown source", func(s *signed.Statement) {
+		{"S-1 E-14", "who asked, by an unknown source", func(s *approval.SignedDecision) {
 			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "mail"}}
-		}}, {"S-1 E-14", "who asked, without a name", func(s *signed.Statement) {
+		}}, {"S-1 E-14", "who asked, without a name", func(s *approval.SignedDecision) {
 			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user"}, Source: "flag"}}
-		}}, {"S-1 E-14", "who asked, out of order", func(s *signed.Statement) {
+		}}, {"S-1 E-14", "who asked, out of order", func(s *approval.SignedDecision) {
 			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "rpc"}, {Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}}
 		}},
-		{"S-1", "a Policy without a commit", func(s *signed.Statement) { s.Policy.Commit = "" }}, {"S-1", "a Policy whose hash is none", func(s *signed.Statement) { s.Policy.SHA256 = strings.Repeat("ef", 32) }},
-		{"S-2", "no fingerprint", func(s *signed.Statement) { s.Fingerprints = []string{} }}, {"S-2", "a fingerprint twice", func(s *signed.Statement) { s.Fingerprints = append(s.Fingerprints, s.Fingerprints[0]) }}, {"S-2", "fingerprints out of order", func(s *signed.Statement) { s.Fingerprints = []string{"secret:patchset:" + id, "patchset:" + id} }},
-		{"S-2 P-41", "a fingerprint that is short", func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + id[1:]} }}, {"S-2 P-41", "a fingerprint of another kind", func(s *signed.Statement) { s.Fingerprints = []string{"other:patchset:" + id} }}, {"S-2", "fingerprints of two patches", func(s *signed.Statement) {
+		{"S-1", "a Policy without a commit", func(s *approval.SignedDecision) { s.Policy.Commit = "" }}, {"S-1", "a Policy whose hash is none", func(s *approval.SignedDecision) { s.Policy.SHA256 = strings.Repeat("ef", 32) }},
+		{"S-2", "no fingerprint", func(s *approval.SignedDecision) { s.Fingerprints = []string{} }}, {"S-2", "a fingerprint twice", func(s *approval.SignedDecision) { s.Fingerprints = append(s.Fingerprints, s.Fingerprints[0]) }}, {"S-2", "fingerprints out of order", func(s *approval.SignedDecision) { s.Fingerprints = []string{"secret:patchset:" + id, "patchset:" + id} }},
+		{"S-2 P-41", "a fingerprint that is short", func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + id[1:]} }}, {"S-2 P-41", "a fingerprint of another kind", func(s *approval.SignedDecision) { s.Fingerprints = []string{"other:patchset:" + id} }}, {"S-2", "fingerprints of two patches", func(s *approval.SignedDecision) {
 			s.Fingerprints = []string{"patchset:" + id, "patchset:" + strings.Repeat("cd", 32)}
 		}},
-		{"S-2", "glass that is broken without a reason", func(s *signed.Statement) { s.Decision = signed.BreakGlass }}, {"S-2", "glass that is broken for a secret", func(s *signed.Statement) {
-			s.Decision, s.Reason, s.Fingerprints = signed.BreakGlass, "x", []string{"secret:patchset:" + id}
+		{"S-2", "glass that is broken without a reason", func(s *approval.SignedDecision) { s.Decision = approval.BreakGlass }}, {"S-2", "glass that is broken for a secret", func(s *approval.SignedDecision) {
+			s.Decision, s.Reason, s.Fingerprints = approval.BreakGlass, "x", []string{"secret:patchset:" + id}
 		}},
-		{"S-2", "glass that is broken for two", func(s *signed.Statement) {
-			s.Decision, s.Reason, s.Fingerprints = signed.BreakGlass, "x", []string{"patchset:" + id, "secret:patchset:" + id}
+		{"S-2", "glass that is broken for two", func(s *approval.SignedDecision) {
+			s.Decision, s.Reason, s.Fingerprints = approval.BreakGlass, "x", []string{"patchset:" + id, "secret:patchset:" + id}
 		}},
 	} {
 		bad(c.requires, c.note, changed(c.change))
@@ -424,7 +424,7 @@ func decisions(g *generator) {
 	g.bad("decision", "S-21", "decision: signed by somebody else", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(other.Signs(s).Armored)}).(m))
 	g.bad("decision", "S-3", "decision: signed for git", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign("git", s.Bytes()))}).(m))
 	g.bad("decision", "S-3", "decision: signed in the namespace of version 1", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign("countersign-decision@v1", s.Bytes()))}).(m))
-	g.bad("decision", "S-3", "decision: signed without the LF", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign(signed.Namespace, bytes.TrimSuffix(s.Bytes(), []byte("\n"))))}).(m))
+	g.bad("decision", "S-3", "decision: signed without the LF", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign(approval.Namespace, bytes.TrimSuffix(s.Bytes(), []byte("\n"))))}).(m))
 	g.good("decision", "S-29", "decision: a security key that was touched", ask(hardware, "ada "+hardware.Public, "ada", noon, m{"hardware": true}), nil)
 	g.good("decision", "S-29", "decision: a security key that verified the person", ask(verified, "ada "+verified.Public, "ada", noon, m{"pin": true}), nil)
 	g.bad("decision", "S-29", "decision: software where hardware is asked", "decision: a security key that was touched", ask(key, "ada "+key.Public, "ada", noon, m{"hardware": true}))

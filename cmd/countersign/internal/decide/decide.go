@@ -22,10 +22,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
@@ -97,7 +97,7 @@ func decide(ctx context.Context, c *console.Console, args []string, ruling pipel
 	}
 	var sign signFunc
 	if f.sign {
-		sign = func(g pipeline.Judgement, ruling pipeline.Ruling) (*signed.Signature, error) {
+		sign = func(g pipeline.Judgement, ruling pipeline.Ruling) (*approval.Signature, error) {
 			return signRuling(ctx, s, g, ruling, f.key)
 		}
 	}

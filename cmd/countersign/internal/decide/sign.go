@@ -25,7 +25,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -38,9 +37,9 @@ type signFlags struct {
 }
 
 // A signFunc signs a ruling on a transaction; nil leaves it unsigned.
-type signFunc func(pipeline.Judgement, pipeline.Ruling) (*signed.Signature, error)
+type signFunc func(pipeline.Judgement, pipeline.Ruling) (*approval.Signature, error)
 
-func (f signFunc) of(g pipeline.Judgement, ruling pipeline.Ruling) (*signed.Signature, error) {
+func (f signFunc) of(g pipeline.Judgement, ruling pipeline.Ruling) (*approval.Signature, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -140,7 +139,7 @@ func signFor(ctx context.Context, c *console.Console, number int, args []string,
 	if err != nil {
 		return done, err
 	}
-	sign := func() (*signed.Signature, error) { return signRuling(ctx, s, g, *answer, f.key) }
+	sign := func() (*approval.Signature, error) { return signRuling(ctx, s, g, *answer, f.key) }
 	signature, comment, err := comment(sign, f.block, func(text string) string { return c.Redact(text).String() })
 	if err != nil {
 		return done, err
@@ -263,7 +262,7 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 }
 
 // signRuling signs a ruling on a transaction with the person's own key.
-func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, ruling pipeline.Ruling, key string) (*signed.Signature, error) {
+func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, ruling pipeline.Ruling, key string) (*approval.Signature, error) {
 	about, err := a.Runner.Named(g, ruling)
 	if err != nil {
 		return nil, err
@@ -281,12 +280,12 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 	if err != nil {
 		return nil, &cli.UsageError{Message: "this cannot be signed: " + err.Error(), Hint: ""}
 	}
-	s := signed.Signature{Statement: statement}
+	s := approval.Signature{Statement: statement}
 	with, err := signingKey(ctx, a, g.Keys(), key)
 	if err != nil {
 		return nil, err
 	}
-	if s.Armored, err = a.SignWith(ctx, with, signed.Namespace, s.Statement.Bytes()); err != nil {
+	if s.Armored, err = a.SignWith(ctx, with, approval.Namespace, s.Statement.Bytes()); err != nil {
 		return nil, err
 	}
 	return &s, nil
@@ -295,7 +294,7 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 // comment is a signature, and it as people post it. What would be redacted where it is read is no signature then: one of
 // some thousands has by chance what looks like a secret, and another is made, of a later time. The ledger knows
 // signatures for what they are, and takes any.
-func comment(sign func() (*signed.Signature, error), block bool, redact func(string) string) (*signed.Signature, string, error) {
+func comment(sign func() (*approval.Signature, error), block bool, redact func(string) string) (*approval.Signature, string, error) {
 	for range 3 {
 		s, err := sign()
 		if err != nil {
@@ -315,7 +314,7 @@ func comment(sign func() (*signed.Signature, error), block bool, redact func(str
 // signingKey is the key that is named, else the one that Git's configuration has for
 // signatures by SSH, else the agent's: the first that the Policy's list has, or its only
 // one.
-func signingKey(ctx context.Context, s *session.Session, keys signed.Keys, named string) (credential.Key, error) {
+func signingKey(ctx context.Context, s *session.Session, keys approval.Keys, named string) (credential.Key, error) {
 	if named != "" {
 		return s.OwnKey(named), nil
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 // A signature that looks like a secret by chance is made again, and not for ever.
@@ -27,4 +27,4 @@ func TestSignedAgain(t *testing.T) {
 	}
 }
 
-type signature = signed.Signature
+type signature = approval.Signature

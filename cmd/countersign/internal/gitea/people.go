@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // account is one as the API tells it; null for one that was deleted.
@@ -107,7 +106,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 // SigningKeys is forge.Reader's, and always refused: an account's keys are those that it
 // logs in with, on every machine that pushes for it, and the API does not tell whether
 // one was verified.
-func (c *Client) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+func (c *Client) SigningKeys(_ context.Context, who ledger.Actor) ([]approval.Registered, error) {
 	return nil, failed("asking for the signing keys of "+ledger.OneLine(who.Login, 60), &rest.Error{
 		Kind: rest.KindRefused, Message: "the server has login keys alone: list keys to sign with in the repository, and leave approvals.forge_keys out",
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // An account is one as GraphQL tells it; null for one that was deleted.
@@ -93,7 +92,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 
 // SigningKeys is forge.Reader's (REST API, "List SSH signing keys for a user"). An
 // account that may do nothing here is not asked about.
-func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error) {
+func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]approval.Registered, error) {
 	access, err := c.Access(ctx, who) // the login's number is checked there
 	if err != nil || access.Permission == rest.PermissionNone {
 		return nil, err
@@ -102,10 +101,10 @@ func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Re
 		Key       string    `json:"key"`
 		CreatedAt time.Time `json:"created_at"`
 	}
-	var keys []signed.Registered
+	var keys []approval.Registered
 	err = pages(ctx, c, nil, func(page []key) (bool, error) {
 		for _, k := range page {
-			keys = append(keys, signed.Registered{Key: k.Key, Since: k.CreatedAt})
+			keys = append(keys, approval.Registered{Key: k.Key, Since: k.CreatedAt})
 		}
 		return true, nil
 	}, "users", who.Login, "ssh_signing_keys")

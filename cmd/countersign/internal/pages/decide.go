@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -98,11 +98,11 @@ func (b *build) asks(id string) (document, error) {
 	if request == nil { // it was reviewed, and nobody is asked yet
 		return nil, nil
 	}
-	about, err := approval.Subject(log, approval.ReadParty(dir, log), ledger.ApprovalDecision{Policy: request.Policy})
+	about, err := approval.SubjectOf(log, approval.ReadParty(dir, log), ledger.ApprovalDecision{Policy: request.Policy})
 	if err != nil {
 		return nil, nil
 	}
-	statement, err := lookup.ToSign(tree, log, about, ledger.Approve, asked, "", time.Unix(0, 0))
+	statement, err := pipeline.ToSign(tree, log, about, ledger.Approve, asked, "", time.Unix(0, 0))
 	if err != nil {
 		return nil, nil
 	}

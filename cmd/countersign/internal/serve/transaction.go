@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -214,7 +213,7 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 
 // signature is the signed decision that a client hands over, nil for none. It must be
 // the decision that the other parameters say.
-func (p respondParams) signature() (*signed.Signature, error) {
+func (p respondParams) signature() (*approval.Signature, error) {
 	if p.Signature == nil {
 		return nil, nil
 	}

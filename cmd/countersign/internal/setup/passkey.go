@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -108,7 +108,7 @@ func passkeyLine(c *console.Console, args []string, origin string) (line, who, k
 	listed, err := sshsig.ParseAllowedSigners([]byte(line))
 	lines := listed.Lines()
 	form := func(login, key string) string {
-		return fmt.Sprintf("%s namespaces=%q %s %s", login, signed.Namespace, passkeyType, key)
+		return fmt.Sprintf("%s namespaces=%q %s %s", login, approval.Namespace, passkeyType, key)
 	}
 	ours := err == nil && len(lines) == 1 && lines[0].Text == line && len(lines[0].Principals) == 1 && loginForm().MatchString(lines[0].Principals[0])
 	if !ours || lines[0].Type == passkeyType && line != form(lines[0].Principals[0], lines[0].Key) {

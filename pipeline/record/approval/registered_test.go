@@ -1,11 +1,11 @@
-package signed_test
+package approval_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 // TestIsRegistered: a line of a key that an account has at the forge is one only where
@@ -36,7 +36,7 @@ func TestIsRegistered(t *testing.T) {
 			t.Errorf("a change that was proposed at %s: %v", at, err)
 		}
 	}
-	for name, k := range map[string]signed.Keys{"not taken": not, "listed": listed} {
+	for name, k := range map[string]approval.Keys{"not taken": not, "listed": listed} {
 		if k.IsRegistered(line, decidedAt) {
 			t.Errorf("%s: a registered key", name)
 		}

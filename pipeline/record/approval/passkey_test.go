@@ -1,12 +1,12 @@
-package signed_test
+package approval_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 const (
@@ -21,14 +21,14 @@ func passkey() signedtest.Passkey {
 // T94 A passkey counts for what its person was asked, on the page that the Policy names, and for nothing else. What is
 // taken here, ssh-keygen takes as well; it does not know of whose page it is, nor whether the person was verified.
 func TestT94Passkeys(t *testing.T) {
-	good := func(p signedtest.Passkey) signed.Signature { return p.Signer().Signs(statement()) }
-	verify := func(s signed.Signature, listed signedtest.Passkey, change func(*signed.Keys), by string) error {
+	good := func(p signedtest.Passkey) approval.Signature { return p.Signer().Signs(statement()) }
+	verify := func(s approval.Signature, listed signedtest.Passkey, change func(*approval.Keys), by string) error {
 		k := keys(t, "ada "+listed.Signer().Public)
 		k.Passkeys = site
 		if change != nil {
 			change(&k)
 		}
-		proof, err := signed.Verify(s, subject(), k, comment(by), decidedAt)
+		proof, err := approval.Verify(s, subject(), k, commentOf(by), decidedAt)
 		if err == nil && (!proof.Verified || proof.Origin != k.Passkeys || "https://"+proof.Host != strings.TrimSuffix(k.Passkeys, ":8443")) {
 			t.Errorf("%+v", proof)
 		}
@@ -52,7 +52,7 @@ func TestT94Passkeys(t *testing.T) {
 	}
 	port := passkey()
 	port.Origin = site + ":8443"
-	if err := verify(good(port), port, func(k *signed.Keys) { k.Passkeys = port.Origin }, "ada"); err != nil {
+	if err := verify(good(port), port, func(k *approval.Keys) { k.Passkeys = port.Origin }, "ada"); err != nil {
 		t.Errorf("a page at a port: %v", err)
 	}
 
@@ -143,7 +143,7 @@ func TestT94Passkeys(t *testing.T) {
 			verifyWithKeygen(t, plain, plain.Signs(statement())) // which knows of no site
 			k := keys(t, "ada "+plain.Public)
 			for _, k.Passkeys = range []string{"", site} {
-				_, err := signed.Verify(plain.Signs(statement()), subject(), k, comment("ada"), decidedAt)
+				_, err := approval.Verify(plain.Signs(statement()), subject(), k, commentOf("ada"), decidedAt)
 				refuse(name+", asked by no browser", err)
 			}
 			_, _, err := k.Allowed.Verify("git", []byte("a commit"), plain.Sign("git", []byte("a commit")), decidedAt)
@@ -154,14 +154,14 @@ func TestT94Passkeys(t *testing.T) {
 	other.Seed = 9
 	refuse("somebody else's passkey", verify(good(other), mine, nil, "ada"))
 	refuse("posted by somebody else", verify(good(mine), mine, nil, "eve"))
-	refuse("a Policy that takes none", verify(good(mine), mine, func(k *signed.Keys) { k.Passkeys = "" }, "ada"))
-	refuse("a Policy that takes those of another site", verify(good(mine), mine, func(k *signed.Keys) { k.Passkeys = "https://other.github.io" }, "ada"))
-	refuse("no list", verify(good(mine), mine, func(k *signed.Keys) { k.Err = fmt.Errorf("none") }, "ada"))
+	refuse("a Policy that takes none", verify(good(mine), mine, func(k *approval.Keys) { k.Passkeys = "" }, "ada"))
+	refuse("a Policy that takes those of another site", verify(good(mine), mine, func(k *approval.Keys) { k.Passkeys = "https://other.github.io" }, "ada"))
+	refuse("no list", verify(good(mine), mine, func(k *approval.Keys) { k.Err = fmt.Errorf("none") }, "ada"))
 	copied := passkey()
 	copied.Flags |= 8
-	refuse("a copied one for hardware", verify(good(copied), copied, func(k *signed.Keys) { k.Hardware = true }, "ada"))
+	refuse("a copied one for hardware", verify(good(copied), copied, func(k *approval.Keys) { k.Hardware = true }, "ada"))
 	for _, namespace := range []string{"git", "file", "countersign-disposition@v1", "countersign-decision@v1", ""} {
-		s := signed.Signature{Statement: statement(), Armored: mine.Signer().Sign(namespace, statement().Bytes())}
+		s := approval.Signature{Statement: statement(), Armored: mine.Signer().Sign(namespace, statement().Bytes())}
 		refuse("signed for "+namespace, verify(s, mine, nil, "ada"))
 		k := keys(t, "ada "+mine.Signer().Public)
 		_, _, err := k.Allowed.Verify(namespace, []byte("a commit"), mine.Signer().Sign(namespace, []byte("a commit")), decidedAt)
@@ -175,7 +175,7 @@ func TestT94Passkeys(t *testing.T) {
 	for _, software := range []signedtest.Signer{signedtest.Ed25519(1), signedtest.SecurityKey("sk-ecdsa", 5)} { // no passkey, and none is needed
 		k := keys(t, "ada "+software.Public)
 		k.Passkeys = site
-		if _, err := signed.Verify(software.Signs(statement()), subject(), k, comment("ada"), decidedAt); err != nil {
+		if _, err := approval.Verify(software.Signs(statement()), subject(), k, commentOf("ada"), decidedAt); err != nil {
 			t.Errorf("%s beside passkeys: %v", software.Name, err)
 		}
 	}

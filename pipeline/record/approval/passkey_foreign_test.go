@@ -1,4 +1,4 @@
-package signed_test
+package approval_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 )
 
 // foreign is a signature as another program takes it apart, and what we say of it.
@@ -25,7 +25,7 @@ type foreign struct {
 	Host    string `json:"host"`
 }
 
-func foreignCase(what string, listed signedtest.Passkey, s signed.Signature, taken bool) foreign {
+func foreignCase(what string, listed signedtest.Passkey, s approval.Signature, taken bool) foreign {
 	_, key, _ := strings.Cut(listed.Signer().Public, " ")
 	return foreign{what, taken, s.Armored, key, string(s.Statement.Bytes()), site, siteHost}
 }

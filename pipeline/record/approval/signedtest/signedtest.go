@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 // A Signer signs as one program or device does. Public is as in a .pub file.
@@ -28,8 +28,8 @@ type Signer struct {
 }
 
 // Signs returns a statement with this signer's signature.
-func (s Signer) Signs(statement signed.Statement) signed.Signature {
-	return signed.Signature{Statement: statement, Armored: s.Sign(signed.Namespace, statement.Bytes())}
+func (s Signer) Signs(statement approval.SignedDecision) approval.Signature {
+	return approval.Signature{Statement: statement, Armored: s.Sign(approval.Namespace, statement.Bytes())}
 }
 
 // Fingerprint is that of the key, "SHA256:…".

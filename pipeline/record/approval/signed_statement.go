@@ -1,15 +1,4 @@
-// Package signed is about decisions that a person signs with a key of their own, so
-// that nobody who merely holds their account or their shell can make them. It is
-// pure: keys, signatures and the time come from the caller.
-//
-// What is signed is a Statement, in the namespace of Namespace, as
-// `ssh-keygen -Y sign` signs a file (OpenSSH's PROTOCOL.sshsig). Its bytes are
-// canonical JSON (RFC 8785) and one LF:
-//
-//	{"base_commit":"…","decided_at":"2026-01-05T12:00:00Z","decision":"approve","fingerprints":["patchset:…"],"policy":{"commit":"…","sha256":"sha256:…"},"proposers":[{"id":"41898282","kind":"bot","login":"github-actions[bot]"}],"pull_request":12,"reason":"","repository":{"id":"1296269","name":"acme/shop"},"requested_by":[{"actor":{"id":"100","kind":"user","login":"bob"},"source":"actions.sender"}],"schema":"countersign/decision/2","shown":"sha256:…","transaction_id":"tx_…"}
-//
-// docs/decisions.md has each member.
-package signed
+package approval
 
 import (
 	"bytes"
@@ -34,16 +23,16 @@ const Namespace = sshsig.ForDecisions
 // the change alone has not said that nobody else need.
 const BreakGlass ledger.Decision = "break-glass"
 
-// Schema is the schema of a Statement.
-const Schema = "countersign/decision/2"
+// DecisionSchema is the schema of a SignedDecision.
+const DecisionSchema = "countersign/decision/2"
 
-// A Statement is what a person signs: the decision, what it is about, and what was
+// A SignedDecision is what a person signs: the decision, what it is about, and what was
 // shown before. Repository is nil for a transaction that has none; PullRequest is
 // then 0. DecidedAt is RFC 3339 in UTC, to the second. Shown is the "sha256:…" of
 // the risks that were shown. Proposers are all who had proposed these bytes, and RequestedBy who
 // had asked for them, as far as that is known: empty where it is not, and never left out. Policy is
 // the one that asked for the decision, as the ledger's events name it.
-type Statement struct {
+type SignedDecision struct {
 	Schema        string             `json:"schema"`
 	Repository    *ledger.Repository `json:"repository,omitempty"`
 	PullRequest   int                `json:"pull_request"`
@@ -60,22 +49,22 @@ type Statement struct {
 	Extra         json.RawMessage    `json:"extra,omitempty"` // of a later version (package canon)
 }
 
-// Bytes are what is signed. It panics on a Statement that has no such form, which
+// Bytes are what is signed. It panics on a SignedDecision that has no such form, which
 // Check refuses.
-func (s Statement) Bytes() []byte {
+func (s SignedDecision) Bytes() []byte {
 	line, err := canon.Line(s)
 	if err != nil {
-		panic("signed: " + err.Error())
+		panic("approval: " + err.Error())
 	}
 	return line
 }
 
 // Check says what a statement lacks. No member may be absent or empty, but for the
 // reason, and repository and pull_request of a transaction that has none.
-func (s Statement) Check() error {
+func (s SignedDecision) Check() error {
 	at, err := time.Parse(time.RFC3339, s.DecidedAt)
 	err = first([]broken{
-		{s.Schema != Schema, "its schema is not " + Schema},
+		{s.Schema != DecisionSchema, "its schema is not " + DecisionSchema},
 		{s.PullRequest < 0 || s.PullRequest > 0 && s.Repository == nil, "it names no repository of its pull request"},
 		{s.Repository != nil && (s.Repository.ID == "" || s.Repository.Name == ""), "its repository has no number or no name"},
 		{s.TransactionID == "" || s.BaseCommit == "", "it names no transaction, or no base"},
@@ -122,7 +111,7 @@ func first(rules []broken) error {
 const maxReason = 500
 
 // isOf reports whether all fingerprints are, of any kind, of a patch.
-func (s Statement) isOf(patchID string) bool {
+func (s SignedDecision) isOf(patchID string) bool {
 	return !slices.ContainsFunc(s.Fingerprints, func(f string) bool {
 		kind, is := strings.CutSuffix(f, "patchset:"+patchID)
 		return !is || kind != "" && kind != "secret:" && kind != "protected:"
@@ -139,26 +128,26 @@ func isSortedSet[T any](all []T, compare func(a, b T) int) bool {
 	return true
 }
 
-// Parse reads a Statement. The bytes must be its Bytes, so that one decision has one
+// ParseDecision reads a SignedDecision. The bytes must be its Bytes, so that one decision has one
 // text: what else could mean the same is refused.
-func Parse(raw []byte) (Statement, error) {
-	var s Statement
+func ParseDecision(raw []byte) (SignedDecision, error) {
+	var s SignedDecision
 	if err := canon.UnmarshalDocument("it", bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
-		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
+		return SignedDecision{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
 	if err := s.Check(); err != nil {
-		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
+		return SignedDecision{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
 	if !bytes.Equal(s.Bytes(), raw) {
-		return Statement{}, errors.New("the statement is not in its canonical form, or has unknown members")
+		return SignedDecision{}, errors.New("the statement is not in its canonical form, or has unknown members")
 	}
 	return s, nil
 }
 
-// A Signature is a Statement with the text of its SSHSIG: as ssh-keygen writes it,
+// A Signature is a SignedDecision with the text of its SSHSIG: as ssh-keygen writes it,
 // with its first and last line.
 type Signature struct {
-	Statement Statement
+	Statement SignedDecision
 	Armored   string
 }
 
@@ -168,13 +157,13 @@ type carried struct {
 	Statement json.RawMessage `json:"statement"`
 }
 
-// String writes a signature on one line, as it is pasted into a comment: base64url,
+// String writes a signature on one line, as it is pasted into a commentOf: base64url,
 // without padding, of canonical JSON with the statement and the signature's base64.
 func (s Signature) String() string {
 	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(s.Armored, sshsig.Begin), sshsig.End), "\n", "")
 	doc, err := canon.Marshal(carried{text, bytes.TrimSuffix(s.Statement.Bytes(), []byte("\n"))})
 	if err != nil {
-		panic("signed: " + err.Error())
+		panic("approval: " + err.Error())
 	}
 	return base64.RawURLEncoding.EncodeToString(doc)
 }
@@ -196,7 +185,7 @@ func ParseSignature(text string) (Signature, error) {
 	if err := canon.Unmarshal(doc, &c); err != nil {
 		return Signature{}, fmt.Errorf("the signature is not of its form: %w", err)
 	}
-	statement, err := Parse(append(c.Statement, '\n'))
+	statement, err := ParseDecision(append(c.Statement, '\n'))
 	if err != nil {
 		return Signature{}, err
 	}
@@ -213,7 +202,7 @@ const (
 	blockEnd   = "```"
 )
 
-// Block writes a signature as a fenced block, as it is pasted into a comment: the
+// Block writes a signature as a fenced block, as it is pasted into a commentOf: the
 // SSHSIG as ssh-keygen writes it and the statement as it was signed, so that both can be
 // read there and taken out for ssh-keygen -Y verify. Lines end with LF, but for the last.
 func (s Signature) Block() string {
@@ -240,7 +229,7 @@ func ParseBlock(text string) (Signature, error) {
 	if _, err := base64.StdEncoding.Strict().DecodeString(encoded); err != nil {
 		return Signature{}, errors.New("the block's signature is not base64: a part of it may be missing")
 	}
-	parsed, err := Parse([]byte(statement + "\n"))
+	parsed, err := ParseDecision([]byte(statement + "\n"))
 	if err != nil {
 		return Signature{}, err
 	}

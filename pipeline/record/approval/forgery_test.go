@@ -1,4 +1,4 @@
-package signed_test
+package approval_test
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -54,23 +54,23 @@ func keygen(t *testing.T, name string, options ...string) signedtest.Signer {
 
 type random struct{ *rand.ChaCha8 }
 
-func subject() signed.Subject {
+func subject() approval.Subject {
 	s := statement()
-	return signed.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown, Proposers: s.Proposers, RequestedBy: s.RequestedBy, Policies: []ledger.PolicyRef{s.Policy}, Began: decidedAt.Add(-time.Hour)}
+	return approval.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown, Proposers: s.Proposers, RequestedBy: s.RequestedBy, Policies: []ledger.PolicyRef{s.Policy}, Began: decidedAt.Add(-time.Hour)}
 }
 
-// comment is one that somebody made when it was decided.
-func comment(login string) ledger.Source {
+// commentOf is one that somebody made when it was decided.
+func commentOf(login string) ledger.Source {
 	return ledger.Source{Kind: "issue_comment", Author: ledger.Actor{Login: login}, CreatedAt: decidedAt.Format(time.RFC3339)}
 }
 
-func keys(t *testing.T, lines string) signed.Keys {
+func keys(t *testing.T, lines string) approval.Keys {
 	t.Helper()
 	allowed, err := sshsig.ParseAllowedSigners([]byte(lines))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, lines)
 	}
-	return signed.Keys{Allowed: allowed}
+	return approval.Keys{Allowed: allowed}
 }
 
 // T73 No signature counts that is not this person's, for this decision on this
@@ -85,68 +85,74 @@ func TestT73Forgeries(t *testing.T) {
 	}
 	other := keygen(t, "another", "-t", "ed25519")
 	tried := 0
-	refuse := func(what string, s signed.Signature, about signed.Subject, k signed.Keys, at time.Time, by ...string) {
+	refuse := func(what string, s approval.Signature, about approval.Subject, k approval.Keys, at time.Time, by ...string) {
 		t.Helper()
 		tried++
-		if proof, err := signed.Verify(s, about, k, comment(append(by, "ada")[0]), at); err == nil {
+		if proof, err := approval.Verify(s, about, k, commentOf(append(by, "ada")[0]), at); err == nil {
 			t.Errorf("%s: taken: %+v", what, proof)
 		} else if (proof != sshsig.Proof{}) {
 			t.Errorf("%s: refused, and yet %+v", what, proof)
 		}
 	}
 	hex2 := strings.Repeat("cd", 32)
-	changes := map[string]func(*signed.Statement){
-		"repository":     func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "7", Name: s.Repository.Name} },
-		"its old name":   func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "mallory/toy"} },
-		"long before":    func(s *signed.Statement) { s.DecidedAt = "2025-12-30T12:00:00Z" },
-		"no repository":  func(s *signed.Statement) { s.Repository, s.PullRequest = nil, 0 },
-		"pull request":   func(s *signed.Statement) { s.PullRequest = 13 },
-		"transaction":    func(s *signed.Statement) { s.TransactionID = "tx_01M8222YH05GYQ3VTTQ7FD5C6Y" },
-		"base":           func(s *signed.Statement) { s.BaseCommit = strings.Repeat("d", 40) },
-		"patch":          func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + hex2} },
-		"one of another": func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + hex64, "secret:patchset:" + hex2} },
-		"unknown kind":   func(s *signed.Statement) { s.Fingerprints = []string{"other:patchset:" + hex64} },
-		"shown":          func(s *signed.Statement) { s.Shown = "sha256:" + hex2 },
-		"later":          func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:06:00Z" },
-		"schema":         func(s *signed.Statement) { s.Schema = "countersign/decision/1" },
+	changes := map[string]func(*approval.SignedDecision){
+		"repository": func(s *approval.SignedDecision) { s.Repository = &ledger.Repository{ID: "7", Name: s.Repository.Name} },
+		"its old name": func(s *approval.SignedDecision) {
+			s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "mallory/toy"}
+		},
+		"long before":   func(s *approval.SignedDecision) { s.DecidedAt = "2025-12-30T12:00:00Z" },
+		"no repository": func(s *approval.SignedDecision) { s.Repository, s.PullRequest = nil, 0 },
+		"pull request":  func(s *approval.SignedDecision) { s.PullRequest = 13 },
+		"transaction":   func(s *approval.SignedDecision) { s.TransactionID = "tx_01M8222YH05GYQ3VTTQ7FD5C6Y" },
+		"base":          func(s *approval.SignedDecision) { s.BaseCommit = strings.Repeat("d", 40) },
+		"patch":         func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + hex2} },
+		"one of another": func(s *approval.SignedDecision) {
+			s.Fingerprints = []string{"patchset:" + hex64, "secret:patchset:" + hex2}
+		},
+		"unknown kind": func(s *approval.SignedDecision) { s.Fingerprints = []string{"other:patchset:" + hex64} },
+		"shown":        func(s *approval.SignedDecision) { s.Shown = "sha256:" + hex2 },
+		"later":        func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:06:00Z" },
+		"schema":       func(s *approval.SignedDecision) { s.Schema = "countersign/decision/1" },
 
-		"proposer":        func(s *signed.Statement) { s.Proposers[0].ID = "666" },
-		"proposer's name": func(s *signed.Statement) { s.Proposers[0].Login = "dependabot[bot]" },
-		"proposer's kind": func(s *signed.Statement) { s.Proposers[1].Kind = "bot" },
-		"proposer less":   func(s *signed.Statement) { s.Proposers = s.Proposers[1:] },
-		"proposer more": func(s *signed.Statement) {
+		"proposer":        func(s *approval.SignedDecision) { s.Proposers[0].ID = "666" },
+		"proposer's name": func(s *approval.SignedDecision) { s.Proposers[0].Login = "dependabot[bot]" },
+		"proposer's kind": func(s *approval.SignedDecision) { s.Proposers[1].Kind = "bot" },
+		"proposer less":   func(s *approval.SignedDecision) { s.Proposers = s.Proposers[1:] },
+		"proposer more": func(s *approval.SignedDecision) {
 			s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "666", Login: "eve"})
 		},
-		"no proposer":        func(s *signed.Statement) { s.Proposers = nil },
-		"requester":          func(s *signed.Statement) { s.RequestedBy[0].Actor.ID = "666" },
-		"requester's name":   func(s *signed.Statement) { s.RequestedBy[0].Actor.Login = "eve" },
-		"requester's source": func(s *signed.Statement) { s.RequestedBy[0].Source = ledger.AskedByFlag },
-		"requester less":     func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{} },
-		"requester more": func(s *signed.Statement) {
+		"no proposer":        func(s *approval.SignedDecision) { s.Proposers = nil },
+		"requester":          func(s *approval.SignedDecision) { s.RequestedBy[0].Actor.ID = "666" },
+		"requester's name":   func(s *approval.SignedDecision) { s.RequestedBy[0].Actor.Login = "eve" },
+		"requester's source": func(s *approval.SignedDecision) { s.RequestedBy[0].Source = ledger.AskedByFlag },
+		"requester less":     func(s *approval.SignedDecision) { s.RequestedBy = []ledger.Requester{} },
+		"requester more": func(s *approval.SignedDecision) {
 			s.RequestedBy = append(s.RequestedBy, input.Named("eve", ledger.AskedByFlag))
 		},
-		"no requesters":      func(s *signed.Statement) { s.RequestedBy = nil },
-		"Policy":             func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + hex2 },
-		"Policy's commit":    func(s *signed.Statement) { s.Policy.Commit = strings.Repeat("d", 40) },
-		"no Policy's commit": func(s *signed.Statement) { s.Policy.Commit = "" },
-		"no Policy's hash":   func(s *signed.Statement) { s.Policy.SHA256 = "" },
+		"no requesters":      func(s *approval.SignedDecision) { s.RequestedBy = nil },
+		"Policy":             func(s *approval.SignedDecision) { s.Policy.SHA256 = "sha256:" + hex2 },
+		"Policy's commit":    func(s *approval.SignedDecision) { s.Policy.Commit = strings.Repeat("d", 40) },
+		"no Policy's commit": func(s *approval.SignedDecision) { s.Policy.Commit = "" },
+		"no Policy's hash":   func(s *approval.SignedDecision) { s.Policy.SHA256 = "" },
 	}
-	after := map[string]func(*signed.Statement){ // and none of these is the same without a new signature
-		"decision":   func(s *signed.Statement) { s.Decision = ledger.Deny },
-		"reason":     func(s *signed.Statement) { s.Reason = "" },
-		"less":       func(s *signed.Statement) { s.Fingerprints = s.Fingerprints[:1] },
-		"other kind": func(s *signed.Statement) { s.Fingerprints = []string{"protected:patchset:" + hex64} },
-		"time":       func(s *signed.Statement) { s.DecidedAt = "2026-01-05T11:59:59Z" },
-		"new name":   func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "acme/other"} },
+	after := map[string]func(*approval.SignedDecision){ // and none of these is the same without a new signature
+		"decision":   func(s *approval.SignedDecision) { s.Decision = ledger.Deny },
+		"reason":     func(s *approval.SignedDecision) { s.Reason = "" },
+		"less":       func(s *approval.SignedDecision) { s.Fingerprints = s.Fingerprints[:1] },
+		"other kind": func(s *approval.SignedDecision) { s.Fingerprints = []string{"protected:patchset:" + hex64} },
+		"time":       func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T11:59:59Z" },
+		"new name": func(s *approval.SignedDecision) {
+			s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "acme/other"}
+		},
 	}
 	for _, by := range signers {
 		list := keys(t, `ada,ada@example.org namespaces="countersign-decision@v2" `+by.Public)
-		good := signed.Signature{Statement: statement(), Armored: by.Sign(signed.Namespace, statement().Bytes())}
-		proof, err := signed.Verify(good, subject(), list, comment("ada"), decidedAt)
+		good := approval.Signature{Statement: statement(), Armored: by.Sign(approval.Namespace, statement().Bytes())}
+		proof, err := approval.Verify(good, subject(), list, commentOf("ada"), decidedAt)
 		if err != nil || proof.Hardware != strings.HasPrefix(by.Name, "sk-") || proof.Verified != (by.Name == "sk-ecdsa") {
 			t.Errorf("%s: %+v, %v", by.Name, proof, err)
 		}
-		if back, err := signed.ParseSignature(good.String()); err != nil || back.Armored != good.Armored {
+		if back, err := approval.ParseSignature(good.String()); err != nil || back.Armored != good.Armored {
 			t.Errorf("%s: on one line: %v", by.Name, err)
 		}
 		verifyWithKeygen(t, by, good)
@@ -154,17 +160,17 @@ func TestT73Forgeries(t *testing.T) {
 		for what, change := range changes {
 			s := statement()
 			change(&s)
-			refuse(by.Name+", signed for another "+what, signed.Signature{Statement: s, Armored: by.Sign(signed.Namespace, s.Bytes())}, subject(), list, decidedAt)
+			refuse(by.Name+", signed for another "+what, approval.Signature{Statement: s, Armored: by.Sign(approval.Namespace, s.Bytes())}, subject(), list, decidedAt)
 		}
-		for _, table := range []map[string]func(*signed.Statement){changes, after} {
+		for _, table := range []map[string]func(*approval.SignedDecision){changes, after} {
 			for what, change := range table {
 				s := statement()
 				change(&s)
-				refuse(by.Name+", changed after it was signed: "+what, signed.Signature{Statement: s, Armored: good.Armored}, subject(), list, decidedAt)
+				refuse(by.Name+", changed after it was signed: "+what, approval.Signature{Statement: s, Armored: good.Armored}, subject(), list, decidedAt)
 			}
 		}
 		for _, namespace := range []string{"git", "file", "countersign-decision@v1", "countersign-decision", "*"} {
-			refuse(by.Name+", namespace "+namespace, signed.Signature{Statement: statement(), Armored: by.Sign(namespace, statement().Bytes())}, subject(), list, decidedAt)
+			refuse(by.Name+", namespace "+namespace, approval.Signature{Statement: statement(), Armored: by.Sign(namespace, statement().Bytes())}, subject(), list, decidedAt)
 		}
 		for _, line := range []string{
 			"ada " + other.Public, "eve " + by.Public, "!ada,* " + by.Public, `ada namespaces="git" ` + by.Public, `ada namespaces="!countersign-decision@v2,*" ` + by.Public,
@@ -174,7 +180,7 @@ func TestT73Forgeries(t *testing.T) {
 		}
 		revoked := keys(t, `ada valid-before="20260106Z" `+by.Public)
 		refuse(by.Name+", recorded after the key was revoked", good, subject(), revoked, decidedAt.AddDate(0, 0, 2))
-		if _, err := signed.Verify(good, subject(), revoked, comment("ada"), decidedAt); err != nil {
+		if _, err := approval.Verify(good, subject(), revoked, commentOf("ada"), decidedAt); err != nil {
 			t.Errorf("%s, recorded before its key was revoked: %v", by.Name, err)
 		}
 		for _, name := range []string{"eve", "", "ADA", "ada ", "ada,eve", "*"} {
@@ -182,20 +188,20 @@ func TestT73Forgeries(t *testing.T) {
 		}
 		refuse(by.Name+", before it was made", good, subject(), list, decidedAt.Add(-time.Hour))
 		for _, posted := range []string{"2026-01-07T12:00:00Z", "", "now"} {
-			from := comment("ada")
+			from := commentOf("ada")
 			from.CreatedAt = posted
-			if _, err := signed.Verify(good, subject(), revoked, from, decidedAt); err == nil {
+			if _, err := approval.Verify(good, subject(), revoked, from, decidedAt); err == nil {
 				t.Errorf("%s: taken although it was posted at %q", by.Name, posted)
 			}
 		}
 		refuse(by.Name+", by ada whom the list leaves out in another case", good, subject(), keys(t, "!ADA,* "+by.Public), decidedAt)
-		for what, change := range map[string]func(*signed.Subject){
-			"transaction": func(s *signed.Subject) { s.TransactionID = "" }, "base": func(s *signed.Subject) { s.BaseCommit = "" },
-			"patch": func(s *signed.Subject) { s.PatchID = "" }, "shown": func(s *signed.Subject) { s.Shown = "" },
-			"repository": func(s *signed.Subject) { s.Repository = nil }, "pull request": func(s *signed.Subject) { s.PullRequest = 0 },
-			"beginning": func(s *signed.Subject) { s.Began = time.Time{} }, "proposers": func(s *signed.Subject) { s.Proposers = nil },
-			"requesters": func(s *signed.Subject) { s.RequestedBy = nil }, "Policy": func(s *signed.Subject) { s.Policies = nil },
-			"named Policy": func(s *signed.Subject) { s.Policies = []ledger.PolicyRef{{}} },
+		for what, change := range map[string]func(*approval.Subject){
+			"transaction": func(s *approval.Subject) { s.TransactionID = "" }, "base": func(s *approval.Subject) { s.BaseCommit = "" },
+			"patch": func(s *approval.Subject) { s.PatchID = "" }, "shown": func(s *approval.Subject) { s.Shown = "" },
+			"repository": func(s *approval.Subject) { s.Repository = nil }, "pull request": func(s *approval.Subject) { s.PullRequest = 0 },
+			"beginning": func(s *approval.Subject) { s.Began = time.Time{} }, "proposers": func(s *approval.Subject) { s.Proposers = nil },
+			"requesters": func(s *approval.Subject) { s.RequestedBy = nil }, "Policy": func(s *approval.Subject) { s.Policies = nil },
+			"named Policy": func(s *approval.Subject) { s.Policies = []ledger.PolicyRef{{}} },
 		} {
 			about := subject()
 			change(&about)
@@ -228,18 +234,18 @@ func TestT73Forgeries(t *testing.T) {
 			demanding.PIN = true
 			refuse(by.Name+", where a PIN is asked for", good, subject(), demanding, decidedAt)
 		}
-		stolen := signed.Signature{Statement: statement(), Armored: other.Sign(signed.Namespace, statement().Bytes())}
+		stolen := approval.Signature{Statement: statement(), Armored: other.Sign(approval.Namespace, statement().Bytes())}
 		refuse(by.Name+", by another key", stolen, subject(), list, decidedAt)
 	}
 	// Ways in which a key may not sign.
 	for _, flags := range []byte{0, 4} {
 		untouched := signedtest.SecurityKey("sk-ed25519", flags)
-		refuse("a key that was not touched", signed.Signature{Statement: statement(), Armored: untouched.Sign(signed.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+untouched.Public), decidedAt)
+		refuse("a key that was not touched", approval.Signature{Statement: statement(), Armored: untouched.Sign(approval.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+untouched.Public), decidedAt)
 	}
 	sha1 := rsaWithSHA1(t)
-	refuse("RSA with SHA-1", signed.Signature{Statement: statement(), Armored: sha1.Sign(signed.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+sha1.Public), decidedAt)
+	refuse("RSA with SHA-1", approval.Signature{Statement: statement(), Armored: sha1.Sign(approval.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+sha1.Public), decidedAt)
 	cert := certificate(t)
-	refuse("a certificate", signed.Signature{Statement: statement(), Armored: cert.Sign(signed.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+cert.Public), decidedAt)
+	refuse("a certificate", approval.Signature{Statement: statement(), Armored: cert.Sign(approval.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+cert.Public), decidedAt)
 
 	if least := 70 * len(signers); tried < least {
 		t.Errorf("%d forgeries, want %d", tried, least)
@@ -256,7 +262,7 @@ func wrap70(text string) string {
 }
 
 // verifyWithKeygen: what we take, `ssh-keygen -Y verify` takes as well.
-func verifyWithKeygen(t *testing.T, by signedtest.Signer, s signed.Signature) {
+func verifyWithKeygen(t *testing.T, by signedtest.Signer, s approval.Signature) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"allowed": "ada " + by.Public + "\n", "sig": s.Armored} {
@@ -264,7 +270,7 @@ func verifyWithKeygen(t *testing.T, by signedtest.Signer, s signed.Signature) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("ssh-keygen", "-Y", "verify", "-n", signed.Namespace, "-f", filepath.Join(dir, "allowed"), "-I", "ada", "-s", filepath.Join(dir, "sig"))
+	cmd := exec.Command("ssh-keygen", "-Y", "verify", "-n", approval.Namespace, "-f", filepath.Join(dir, "allowed"), "-I", "ada", "-s", filepath.Join(dir, "sig"))
 	cmd.Stdin = bytes.NewReader(s.Statement.Bytes())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s: ssh-keygen: %v: %s", by.Name, err, out)

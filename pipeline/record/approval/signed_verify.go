@@ -1,4 +1,4 @@
-package signed
+package approval
 
 import (
 	"errors"
@@ -188,7 +188,7 @@ func IsForge(from ledger.Source) bool { return from.Kind != "local" && from.Kind
 
 // isAbout compares a statement with what it must be about. What the subject itself
 // does not tell is no match for anything.
-func (s Statement) isAbout(about Subject) error {
+func (s SignedDecision) isAbout(about Subject) error {
 	sameRepository := s.Repository == nil && about.Repository == nil
 	if s.Repository != nil && about.Repository != nil {
 		sameRepository = *s.Repository == *about.Repository
