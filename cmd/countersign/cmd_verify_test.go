@@ -12,7 +12,7 @@ import (
 // The packages' recorded answers, through the command.
 func TestVerifyVectors(t *testing.T) {
 	for noun, file := range map[string]string{
-		"patch": "document/testdata/patch.json", "result": "packapply/testdata/apply_result.json",
+		"patch": "document/testdata/patch.json", "result": "document/testdata/apply_result.json",
 		"proposal": "document/testdata/vectors.json",
 	} {
 		raw, err := os.ReadFile("../../pipeline/" + file)

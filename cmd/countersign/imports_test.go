@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/atomicfile", "pipeline/document", "pipeline/effect",
 		"pipeline/record/canon", "pipeline/record/ledger", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/forgetest":       {},
@@ -186,7 +186,7 @@ var mayImport = map[string][]string{
 		"pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/code":     {"pipeline/record/ledger", "pipeline/record/patch"},
-	"pipeline/document": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
+	"pipeline/document": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch"},
 	"pipeline/effect": {
 		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing",
@@ -227,7 +227,6 @@ var mayImport = map[string][]string{
 	"pipeline/online": {
 		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 	},
-	"pipeline/packapply": {"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/page": {
 		"pipeline/observation", "pipeline/page/v1", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing",

@@ -333,7 +333,7 @@ var beyond = regexp.MustCompile(`^(PS5|PS8|PR4|PR7|PR11|AS2) |^PS7 .* does not m
 // results are ApplyResults.
 func (s *schemas) vectors(t *testing.T) {
 	for name, file := range map[string]string{
-		"patch": "document/testdata/patch.json", "apply_result": "packapply/testdata/apply_result.json",
+		"patch": "document/testdata/patch.json", "apply_result": "document/testdata/apply_result.json",
 		"proposal": "document/testdata/vectors.json",
 	} {
 		raw, err := os.ReadFile("../../pipeline/" + file)

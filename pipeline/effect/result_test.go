@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -35,7 +35,7 @@ func TestReferenceResults(t *testing.T) {
 		if err != nil || string(got) != string(line) {
 			t.Errorf("rebuilt:\n got %s%v\nwant %s", got, err, line)
 		}
-		if vs := packapply.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := document.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v\n%s", vs, line)
 		}
 	}
@@ -102,7 +102,7 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if vs := packapply.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := document.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v: %v", c.ops, vs)
 		}
 	}

@@ -1,5 +1,23 @@
 // Package documents has the commands that work on one document and need no repository: the
 // verifiers of packs, ApplyResults and Proposals, pack apply, and canon.
+//
+// It applies a pack's patch.json to a plain directory (APPLY_SPEC 1.0.0), and knows
+// nothing of Git, approvals or the ledger then.
+//
+// The order is fixed: the target (AS5), patch.json (AS3), its rules (AS4), then
+// the operations in the order of their paths. A target or a patch that fails is
+// REFUSED and nothing is attempted. One operation's failure does not stop the
+// others, and nothing is rolled back.
+//
+// All that is written goes through an os.Root: whatever becomes of the tree in
+// the meantime, nothing outside the target is reached. Content is written to a
+// file beside its target, which is then renamed: a reader sees the old content
+// or the new. There is no fsync.
+//
+// A dry run foresees what the operations would do, each after those before it,
+// and the permissions of directories. It cannot foresee a disk that gets full,
+// a name that the file system takes for another one (letter case), or what other
+// processes do.
 package documents
 
 import (
@@ -12,7 +30,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -63,7 +80,7 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if pack == "" || target == "" {
 				return &cli.UsageError{Message: "no pack or no target given", Hint: "name them with --pack DIR and --target DIR"}
 			}
-			r, err := packapply.Apply(p.Path(pack), p.Path(target), dryRun)
+			r, err := Apply(p.Path(pack), p.Path(target), dryRun)
 			if err != nil {
 				return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
 			}
@@ -96,7 +113,7 @@ func (p commands) resultCommand() *cobra.Command {
 	var patch string
 	verify := p.verifyCommand("result", "result.json", func(doc any) ([]canon.Violation, error) {
 		of, err := p.other(patch)
-		return packapply.VerifyResult(doc, of), err
+		return document.VerifyResult(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
 	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)

@@ -1,21 +1,4 @@
-// Package packapply applies a pack's patch.json to a plain directory
-// (APPLY_SPEC 1.0.0). It knows nothing of Git, approvals or the ledger.
-//
-// The order is fixed: the target (AS5), patch.json (AS3), its rules (AS4), then
-// the operations in the order of their paths. A target or a patch that fails is
-// REFUSED and nothing is attempted. One operation's failure does not stop the
-// others, and nothing is rolled back.
-//
-// All that is written goes through an os.Root: whatever becomes of the tree in
-// the meantime, nothing outside the target is reached. Content is written to a
-// file beside its target, which is then renamed: a reader sees the old content
-// or the new. There is no fsync.
-//
-// A dry run foresees what the operations would do, each after those before it,
-// and the permissions of directories. It cannot foresee a disk that gets full,
-// a name that the file system takes for another one (letter case), or what other
-// processes do.
-package packapply
+package documents
 
 import (
 	"errors"

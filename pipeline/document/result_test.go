@@ -1,4 +1,4 @@
-package packapply_test
+package document_test
 
 import (
 	"encoding/json"
@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-func TestVectors(t *testing.T) {
+func TestResultVectors(t *testing.T) {
 	raw, err := os.ReadFile("testdata/apply_result.json")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(canon.NewReport(packapply.VerifyResult(parse(t, c.Input), nil)))
+			got, err := canon.Marshal(canon.NewReport(document.VerifyResult(parse(t, c.Input), nil)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -39,14 +39,14 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func TestRows(t *testing.T) {
-	for _, r := range rows {
+func TestResultRows(t *testing.T) {
+	for _, r := range resultRows {
 		t.Run(r.name, func(t *testing.T) {
 			in := strings.Replace(valid, r.old, r.new, 1)
 			if in == valid && r.new != "" {
 				t.Fatal("the row changes nothing")
 			}
-			got := lines(packapply.VerifyResult(parse(t, in), nil))
+			got := resultLines(document.VerifyResult(parse(t, in), nil))
 			if got != r.want {
 				t.Errorf("\n got %s\nwant %s", got, r.want)
 			}
@@ -74,7 +74,7 @@ func record(in string) error {
 	return r.Check()
 }
 
-func lines(vs []canon.Violation) string {
+func resultLines(vs []canon.Violation) string {
 	var out []string
 	for _, v := range vs {
 		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
@@ -102,19 +102,19 @@ func TestWriteSet(t *testing.T) {
 		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
 			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
-			lines(packapply.VerifyResult(parse(t, `{"operation_results":5}`), nil))},
+			resultLines(document.VerifyResult(parse(t, `{"operation_results":5}`), nil))},
 	} {
-		if got := lines(packapply.VerifyResult(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+		if got := resultLines(document.VerifyResult(parse(t, c.doc), parse(t, c.patch))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
 }
 
-// FuzzVerify: no document panics, answers are sorted and repeatable, and what
+// FuzzVerifyResult: no document panics, answers are sorted and repeatable, and what
 // Parse accepts is written back to the same bytes.
-func FuzzVerify(f *testing.F) {
+func FuzzVerifyResult(f *testing.F) {
 	patch := `{"operations":[{"path":"a"}]}`
-	for _, r := range rows {
+	for _, r := range resultRows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
 	line, _ := effect.ResultLine(effect.NewResult("w", ledger.PatchSource{}, false, operationsOf("a:success")))
@@ -128,10 +128,10 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			patch = nil
 		}
-		got := lines(packapply.VerifyResult(doc, patch))
-		sorted := packapply.VerifyResult(doc, patch)
+		got := resultLines(document.VerifyResult(doc, patch))
+		sorted := document.VerifyResult(doc, patch)
 		canon.SortViolations(sorted)
-		if got != lines(sorted) {
+		if got != resultLines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
 		}
 		r, err := ledger.ParseResult(data)
@@ -145,14 +145,6 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-func parse(t *testing.T, in string) any {
-	t.Helper()
-	doc, err := canon.Parse([]byte(in))
-	if err != nil {
-		t.Fatalf("%v in %s", err, in)
-	}
-	return doc
-}
 func operationsOf(words ...string) []ledger.Operation {
 	var ops []ledger.Operation
 	for _, w := range words {

@@ -1,4 +1,4 @@
-package packapply_test
+package documents_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/packapply"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 )
 
 const benchFiles = 10_000
@@ -32,7 +32,7 @@ func BenchmarkPackApply(b *testing.B) {
 			plain += timed(b, func() { writePlainly(b, beside) })
 		}
 		ours += timed(b, func() {
-			r, err := packapply.Apply(filepath.Join(dir, "p"), target, false)
+			r, err := documents.Apply(filepath.Join(dir, "p"), target, false)
 			if err != nil || r.Summary.Succeeded != benchFiles {
 				b.Fatalf("%v, %v", r.Summary, err)
 			}

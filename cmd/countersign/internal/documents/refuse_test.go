@@ -1,4 +1,4 @@
-package packapply_test
+package documents_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/packapply"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 )
 
 // A refusal attempts nothing. A target "/…" is made absolute.
@@ -99,7 +99,7 @@ func here(t *testing.T) string {
 func TestFilesystemRoot(t *testing.T) {
 	for target, root := range map[string]string{"/": ".", "//": ".", "/.": "."} {
 		for _, dryRun := range []bool{true, false} {
-			r, err := packapply.Apply(t.TempDir(), target, dryRun)
+			r, err := documents.Apply(t.TempDir(), target, dryRun)
 			want := "REFUSED target root cannot be filesystem root\nAS5 : target root cannot be filesystem root"
 			if err != nil || told(r) != want || r.TargetRoot != root {
 				t.Errorf("%s: %s, %v, target_root %q", target, told(r), err, r.TargetRoot)
@@ -107,7 +107,7 @@ func TestFilesystemRoot(t *testing.T) {
 		}
 	}
 	t.Chdir("/")
-	if r, err := packapply.Apply(t.TempDir(), ".", true); err != nil || r.Error != "target root cannot be filesystem root" {
+	if r, err := documents.Apply(t.TempDir(), ".", true); err != nil || r.Error != "target root cannot be filesystem root" {
 		t.Errorf(". in /: %s, %v", told(r), err)
 	}
 }
@@ -155,20 +155,20 @@ func TestPackThatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files{"t/": "", "f": "x", "p/patch.json/": ""}.make(t, ".")
 	for dir, want := range map[string]string{"nowhere": "no such file or directory", "f": "not a directory"} {
-		_, err := packapply.Apply(dir, "t", false)
+		_, err := documents.Apply(dir, "t", false)
 		if err == nil || !strings.HasPrefix(err.Error(), "reading the pack: ") || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
 	// A directory named patch.json is no patch.json.
-	if r, err := packapply.Apply("p", "t", false); err != nil || r.Error != "pack has no patch.json" {
+	if r, err := documents.Apply("p", "t", false); err != nil || r.Error != "pack has no patch.json" {
 		t.Errorf("%s, %v", told(r), err)
 	}
 	// A bad target is worse than a missing pack.
-	if r, err := packapply.Apply("nowhere", "f", false); err != nil || r.Error != "target root is not a directory" {
+	if r, err := documents.Apply("nowhere", "f", false); err != nil || r.Error != "target root is not a directory" {
 		t.Errorf("%s, %v", told(r), err)
 	}
-	if _, err := packapply.Apply("nowhere", "t", false); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := documents.Apply("nowhere", "t", false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package packapply
+package documents
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package packapply_test
+package documents_test
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -93,12 +93,12 @@ func patchOf(t testing.TB, lines ...string) string {
 func apply(t *testing.T, packDir, target string) ledger.ApplyResult {
 	t.Helper()
 	before := read(t, ".")
-	dry, err := packapply.Apply(packDir, target, true)
+	dry, err := documents.Apply(packDir, target, true)
 	must(t, err)
 	if after := read(t, "."); !maps.Equal(before, after) {
 		t.Errorf("AS8: the dry run changed %v into %v", before, after)
 	}
-	r, err := packapply.Apply(packDir, target, false)
+	r, err := documents.Apply(packDir, target, false)
 	must(t, err)
 	if !dry.DryRun || r.DryRun {
 		t.Error("dry_run is wrong")
@@ -137,7 +137,7 @@ func verify(t *testing.T, r ledger.ApplyResult, packDir string) {
 	if err != nil {
 		patch = map[string]any{}
 	}
-	for _, v := range packapply.VerifyResult(doc, patch) {
+	for _, v := range document.VerifyResult(doc, patch) {
 		t.Errorf("%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
 }

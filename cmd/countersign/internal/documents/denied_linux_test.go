@@ -1,4 +1,4 @@
-package packapply_test
+package documents_test
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
-	"github.com/countersign-dev/countersign/pipeline/packapply"
 )
 
 const nobody = 65534
@@ -55,7 +55,7 @@ func TestTargetNotWritable(t *testing.T) {
 		for _, mode := range []os.FileMode{0o555, 0o444, 0o333, 0o666, 0} {
 			must(t, os.Chmod("t", mode))
 			for _, dryRun := range []bool{true, false} {
-				r, err := packapply.Apply("p", "t", dryRun)
+				r, err := documents.Apply("p", "t", dryRun)
 				if err != nil || told(r) != "REFUSED target root is not writable\nAS5 : target root is not writable" {
 					t.Errorf("%o: %s, %v", mode, told(r), err)
 				}
@@ -79,7 +79,7 @@ func TestDirectoryNotWritable(t *testing.T) {
 		want := "PARTIAL 3 operations failed\nmodify locked/a x#→- 0 cannot write: locked/a\ndelete locked/b y#→- 0 cannot write: locked/b\n" +
 			"create locked/c/d -→- 0 cannot write: locked/c/d\nmodify open/secret -→y# 1 \ncreate other/x -→z# 1 "
 		for _, dryRun := range []bool{true, false} {
-			r, err := packapply.Apply("p", "t", dryRun)
+			r, err := documents.Apply("p", "t", dryRun)
 			if err != nil || told(r) != want {
 				t.Errorf("dry run %v: %v\n got %s\nwant %s", dryRun, err, told(r), want)
 			}
@@ -96,7 +96,7 @@ func TestTreeNotReadable(t *testing.T) {
 	tree := files{"t/d/l": "→x", "p/patch.json": patchOf(t, "create b x")}
 	asNobody(t, tree, func(t *testing.T) {
 		must(t, os.Chmod("t/d", 0))
-		r, err := packapply.Apply("p", "t", false)
+		r, err := documents.Apply("p", "t", false)
 		if err != nil || told(r) != "REFUSED target tree cannot be read: d\nAS5 d: target tree cannot be read: d" {
 			t.Errorf("%s, %v", told(r), err)
 		}
@@ -107,11 +107,11 @@ func TestPackNotReadable(t *testing.T) {
 	tree := files{"t/": "", "p/patch.json": patchOf(t)}
 	asNobody(t, tree, func(t *testing.T) {
 		must(t, os.Chmod("p/patch.json", 0))
-		if _, err := packapply.Apply("p", "t", false); !errors.Is(err, fs.ErrPermission) {
+		if _, err := documents.Apply("p", "t", false); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("a patch.json that may not be read: %v", err)
 		}
 		must(t, os.Chmod("p", 0))
-		if _, err := packapply.Apply("p", "t", false); !errors.Is(err, fs.ErrPermission) {
+		if _, err := documents.Apply("p", "t", false); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("a pack that may not be read: %v", err)
 		}
 	})
@@ -126,7 +126,7 @@ func TestDiskFull(t *testing.T) {
 		var limit syscall.Rlimit
 		must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 512, Max: limit.Max}))
-		r, err := packapply.Apply("p", "t", false)
+		r, err := documents.Apply("p", "t", false)
 		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		want := "PARTIAL 2 operations failed\ncreate a/n -→- 0 cannot write: a/n\nmodify b x#→- 0 cannot write: b\ncreate c -→x# 1 "
 		if err != nil || told(r) != want {

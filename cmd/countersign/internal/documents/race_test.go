@@ -1,6 +1,6 @@
 //go:build unix
 
-package packapply_test
+package documents_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/packapply"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 )
 
 // T31 While the program works, a directory of the target is again and again
@@ -38,7 +38,7 @@ func TestT31ParentBecomesLink(t *testing.T) {
 	outcomes := map[string]int{}
 	for range applies() {
 		<-begin
-		r, err := packapply.Apply("p", "t", false)
+		r, err := documents.Apply("p", "t", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestSpecialFiles(t *testing.T) {
 	go func() {
 		var said []string
 		for _, dryRun := range []bool{true, false} {
-			r, err := packapply.Apply("p", "t", dryRun)
+			r, err := documents.Apply("p", "t", dryRun)
 			said = append(said, told(r), fmt.Sprint(err))
 		}
 		done <- strings.Join(said, "|")

@@ -1,6 +1,6 @@
 //go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
 
-package packapply
+package documents
 
 // writable cannot be told here without writing: a directory that is not shows in
 // the operations.

@@ -1,4 +1,4 @@
-package packapply_test
+package documents_test
 
 import (
 	"maps"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/packapply"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 )
 
 var long = strings.Repeat("n", 300)
@@ -142,7 +142,7 @@ func TestLoneSurrogateInPath(t *testing.T) {
 func TestExpectedHashIsIgnored(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files{"t/": "", "p/patch.json": strings.Replace(patchOf(t, "create a x"), `"op":`, `"expected_hash":"sha256:0","op":`, 1)}.make(t, ".")
-	if r, err := packapply.Apply("p", "t", false); err != nil || r.Outcome != "SUCCESS" {
+	if r, err := documents.Apply("p", "t", false); err != nil || r.Outcome != "SUCCESS" {
 		t.Errorf("%v, %v", told(r), err)
 	}
 }

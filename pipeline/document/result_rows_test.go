@@ -1,4 +1,4 @@
-package packapply_test
+package document_test
 
 import "strings"
 
@@ -12,7 +12,7 @@ const valid = `{"apply_schema_version":"1.0.0","outcome":"SUCCESS","dry_run":fal
 	`"summary":{"total_operations":2,"succeeded":2,"skipped":0,"failed":0,"total_bytes_written":1}}`
 
 // A row replaces old by new in valid; want is "RULE path: message" a line.
-var rows = []struct{ name, old, new, want string }{
+var resultRows = []struct{ name, old, new, want string }{
 	{"unchanged", "", "", ""},
 	{"unknown keys", `"dry_run"`, `"x":{},"dry_run"`, ""},
 	{"null", valid, `null`, "SCHEMA $: result must be object, got null"},

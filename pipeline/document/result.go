@@ -1,10 +1,9 @@
-package packapply
+package document
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -18,7 +17,7 @@ import (
 // is missing, or the operations are no list, only AS1 and SCHEMA are looked at;
 // where a value has a wrong type, all but the rules about this value.
 func VerifyResult(doc, patch any) []canon.Violation {
-	c := &checker{}
+	c := &resultChecker{}
 	m, ok := c.Document(doc, "result", "AS1", "apply_schema_version")
 	if !ok {
 		return c.Sorted()
@@ -38,8 +37,8 @@ func VerifyResult(doc, patch any) []canon.Violation {
 	return c.Sorted()
 }
 
-// A checker gathers violations.
-type checker struct{ document.Checker }
+// A resultChecker gathers violations.
+type resultChecker struct{ Checker }
 
 // A view is what could be read of a result document, its values not yet judged.
 // What has another type than it must is reported, and is nil or false here, so
@@ -71,20 +70,20 @@ type problem struct {
 }
 
 var (
-	outcomes = []string{string(ledger.OutcomeSuccess), string(ledger.OutcomePartial), string(ledger.OutcomeFailed), string(ledger.OutcomeRefused)}
-	ops      = []string{"create", "modify", "delete"}
-	statuses = []string{string(ledger.StatusSuccess), string(ledger.StatusSkipped), string(ledger.StatusError)}
-	counted  = []string{"total_operations", "succeeded", "skipped", "failed", "total_bytes_written"}
-	required = []string{"apply_schema_version", "outcome", "dry_run", "target_root",
+	outcomes       = []string{string(ledger.OutcomeSuccess), string(ledger.OutcomePartial), string(ledger.OutcomeFailed), string(ledger.OutcomeRefused)}
+	ops            = []string{"create", "modify", "delete"}
+	statuses       = []string{string(ledger.StatusSuccess), string(ledger.StatusSkipped), string(ledger.StatusError)}
+	counted        = []string{"total_operations", "succeeded", "skipped", "failed", "total_bytes_written"}
+	resultRequired = []string{"apply_schema_version", "outcome", "dry_run", "target_root",
 		"patch_source", "operation_results", "summary"}
 )
 
 // shape reads m, and reports whether there is enough of it to judge: every
 // required field, and a list of operations.
-func (c *checker) shape(m map[string]any) (view, bool) {
+func (c *resultChecker) shape(m map[string]any) (view, bool) {
 	_, enough := m["operation_results"].([]any)
 	var v view
-	for _, f := range required {
+	for _, f := range resultRequired {
 		if _, ok := m[f]; ok {
 			c.field(m, f, &v)
 		} else {
@@ -105,13 +104,13 @@ func (c *checker) shape(m map[string]any) (view, bool) {
 func given(err any) bool { return err != nil && err != "" }
 
 // field reads a required field that is there.
-func (c *checker) field(m map[string]any, name string, v *view) {
+func (c *resultChecker) field(m map[string]any, name string, v *view) {
 	switch name {
 	case "outcome":
 		v.outcome = c.oneOf("$", m, name, outcomes)
 	case "dry_run":
 		if _, ok := m[name].(bool); !ok {
-			c.Schema("$.dry_run", "dry_run must be boolean, got %s", document.TypeOf(m[name], true))
+			c.Schema("$.dry_run", "dry_run must be boolean, got %s", TypeOf(m[name], true))
 		}
 	case "target_root":
 		v.root = c.text("$", m, name)
@@ -134,7 +133,7 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 }
 
 // text is nil where the field is no string.
-func (c *checker) text(at string, m map[string]any, field string) *string {
+func (c *resultChecker) text(at string, m map[string]any, field string) *string {
 	s, ok := m[field].(string)
 	if !ok {
 		c.Schema(at+"."+field, "%s must be a string", field)
@@ -144,23 +143,23 @@ func (c *checker) text(at string, m map[string]any, field string) *string {
 }
 
 // optionalText is a string that may be absent or null, and is empty then.
-func (c *checker) optionalText(at string, m map[string]any, field string) *string {
+func (c *resultChecker) optionalText(at string, m map[string]any, field string) *string {
 	if m[field] == nil {
 		return new(string)
 	}
 	return c.text(at, m, field)
 }
 
-func (c *checker) oneOf(at string, m map[string]any, field string, words []string) string {
+func (c *resultChecker) oneOf(at string, m map[string]any, field string, words []string) string {
 	v, present := m[field]
 	s, ok := v.(string)
 	if !ok || !slices.Contains(words, s) {
-		c.Schema(at+"."+field, "invalid %s: %s", field, document.String(v, present))
+		c.Schema(at+"."+field, "invalid %s: %s", field, String(v, present))
 	}
 	return s
 }
 
-func (c *checker) summary(v any) map[string]float64 {
+func (c *resultChecker) summary(v any) map[string]float64 {
 	m, ok := v.(map[string]any)
 	if !ok {
 		c.Schema("$.summary", "summary must be an object")
@@ -178,7 +177,7 @@ func (c *checker) summary(v any) map[string]float64 {
 }
 
 // operations also returns how many there are in all.
-func (c *checker) operations(v any) ([]resultOperation, int) {
+func (c *resultChecker) operations(v any) ([]resultOperation, int) {
 	list, ok := v.([]any)
 	if !ok {
 		c.Schema("$.operation_results", "operation_results must be an array")
@@ -206,7 +205,7 @@ func (c *checker) operations(v any) ([]resultOperation, int) {
 	return out, len(list)
 }
 
-func (c *checker) violations(v any) []problem {
+func (c *resultChecker) violations(v any) []problem {
 	list, ok := v.([]any)
 	if !ok {
 		c.Schema("$.violations", "violations must be an array")
@@ -226,7 +225,7 @@ func (c *checker) violations(v any) []problem {
 }
 
 // counts compares the summary with the operations (APPLY_SPEC 3.5).
-func (c *checker) counts(v view) {
+func (c *resultChecker) counts(v view) {
 	byStatus := map[string]float64{}
 	var bytes float64
 	known := v.total == len(v.operations)
@@ -247,15 +246,15 @@ func (c *checker) counts(v view) {
 	}
 }
 
-func (c *checker) count(v view, field, word string, want float64, what string) {
+func (c *resultChecker) count(v view, field, word string, want float64, what string) {
 	if got, ok := v.summary[field]; ok && got != want {
 		c.Schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
-			field, word, document.String(got, true), what, document.String(want, true))
+			field, word, String(got, true), what, String(want, true))
 	}
 }
 
 // order is AS2, on neighbours.
-func (c *checker) order(v view) {
+func (c *resultChecker) order(v view) {
 	for i := 1; i < len(v.operations); i++ {
 		a, b := v.operations[i-1], v.operations[i]
 		if a.path != nil && b.path != nil && canon.Compare(*a.path, *b.path) > 0 {
@@ -278,9 +277,9 @@ func (c *checker) order(v view) {
 
 // writeSet is AS6. A refused patch was not attempted, so its paths may be
 // missing from the result.
-func (c *checker) writeSet(v view, patch any) {
+func (c *resultChecker) writeSet(v view, patch any) {
 	asked, done := map[string]bool{}, map[string]bool{}
-	m, _ := patch.(map[string]any) // what document.VerifyPack would report of it is left out
+	m, _ := patch.(map[string]any) // what VerifyPack would report of it is left out
 	list, _ := m["operations"].([]any)
 	for _, v := range list {
 		o, _ := v.(map[string]any)
@@ -308,12 +307,12 @@ func (c *checker) writeSet(v view, patch any) {
 }
 
 // hashes is AS7, in the form of APPLY_SPEC 7.2.
-func (c *checker) hashes(v view) {
+func (c *resultChecker) hashes(v view) {
 	for _, o := range v.operations {
 		for _, f := range []string{"before_hash", "after_hash"} {
 			h, present := o.fields[f]
 			if !present || h != nil && !isHash(h) {
-				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", document.String(h, present))
+				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", String(h, present))
 			}
 		}
 	}
@@ -325,7 +324,7 @@ func isHash(v any) bool {
 }
 
 // errors is AS9: what went wrong says so.
-func (c *checker) errors(v view) {
+func (c *resultChecker) errors(v view) {
 	if (v.outcome == string(ledger.OutcomeFailed) || v.outcome == string(ledger.OutcomeRefused)) && !v.hasError {
 		c.Add("AS9", "", "outcome is %s but no error message provided", v.outcome)
 	}
@@ -337,7 +336,7 @@ func (c *checker) errors(v view) {
 }
 
 // absolutePaths is AS12.
-func (c *checker) absolutePaths(v view) {
+func (c *resultChecker) absolutePaths(v view) {
 	if v.root != nil && canon.IsAbsolute(*v.root) {
 		c.Add("AS12", "$.target_root", "absolute path in target_root: %s", *v.root)
 	}
