@@ -192,7 +192,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing",
 	},
 	"pipeline/escape": {
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/visible", "golang.org/x/text",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "golang.org/x/text",
 	},
 	"pipeline/evidence": {
 		"pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/plain",
@@ -250,17 +250,14 @@ var mayImport = map[string][]string{
 	"pipeline/record/audit": {
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
 	},
-	"pipeline/record/audit/history": {},
-	"pipeline/record/canon":         {},
-	"pipeline/record/lazyregexp":    {},
-	"pipeline/record/ledger":        {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible"},
-	"pipeline/record/patch":         {"golang.org/x/text"},
-	"pipeline/record/policy": {
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible", "github.com/goccy/go-yaml",
-	},
-	"pipeline/record/sshsig":         {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
+	"pipeline/record/audit/history":  {},
+	"pipeline/record/canon":          {},
+	"pipeline/record/lazyregexp":     {},
+	"pipeline/record/ledger":         {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
+	"pipeline/record/patch":          {"golang.org/x/text"},
+	"pipeline/record/policy":         {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "github.com/goccy/go-yaml"},
+	"pipeline/record/sshsig":         {"pipeline/record/canon", "pipeline/record/lazyregexp", "golang.org/x/crypto"},
 	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
-	"pipeline/record/visible":        {},
 	"pipeline/redact":                {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",

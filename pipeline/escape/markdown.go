@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
 // Foreign text in Markdown (GitHub's, GitLab's and Forgejo's) stays text: no structure, link, mention,
@@ -206,7 +206,7 @@ func Show(r rune, raw string) string {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
 		return fmt.Sprintf(`\x%02x`, raw[0])
-	case visible.Rune(r):
+	case canon.Visible(r):
 		return raw
 	case r < 0x80:
 		return fmt.Sprintf(`\x%02x`, r)

@@ -17,13 +17,13 @@
 // golang.org/x/text and a YAML parser; a test holds them to that, and to 10,000 lines of
 // code. From the ground up:
 //
-//	canon, visible   canonical JSON, its version, findings; what a reader sees
-//	patch            canonical bytes, paths, what a patch makes of a tree
-//	ledger           events, the states they may go through, one directory
-//	policy           the Policy file, and what it asks of a patch
-//	sshsig           SSH signatures
-//	approval         decisions, what people sign, and what it adds up to
-//	audit            the rules of a ledger's whole history
+//	canon      canonical JSON, its version, findings; what a reader sees
+//	patch      canonical bytes, paths, what a patch makes of a tree
+//	ledger     events, the states they may go through, one directory
+//	policy     the Policy file, and what it asks of a patch
+//	sshsig     SSH signatures
+//	approval   decisions, what people sign, and what it adds up to
+//	audit      the rules of a ledger's whole history
 //
 // Whoever holds these to docs/spec/ knows what a sound ledger proves. Trusted beside
 // them: SHA-256, SHA-1 as Git has it, the signatures' algorithms, and whoever can write

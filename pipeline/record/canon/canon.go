@@ -1,6 +1,6 @@
 // Package canon has what all recorded documents share: their canonical bytes,
-// their version, and the report of which rules they break. It is the only
-// encoder of anything that is hashed or stored.
+// their version, the characters that a reader sees in their texts, and the report
+// of which rules they break. It is the only encoder of anything that is hashed or stored.
 //
 // It writes the JSON Canonicalization Scheme (RFC 8785): keys sorted by UTF-16
 // code unit, ECMAScript's string escapes and number forms, no white space:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/record/visible"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // Plural is a count with its words.
@@ -33,4 +33,4 @@ func OneLine(s string, limit int) string {
 }
 
 // Visible reports whether a reader sees a character for what it is.
-func Visible(r rune) bool { return visible.Rune(r) }
+func Visible(r rune) bool { return canon.Visible(r) }

@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
 // A kind is what a node of the file is; its text is what an error calls it.
@@ -178,7 +178,7 @@ func unshown(s string, lines bool) (at int, why string) {
 		case lines && (c == '\n' || strings.HasPrefix(s[i:], "\r\n")):
 		case lines && c == '\t':
 			return i, "a tab; YAML is indented with spaces"
-		case !visible.Rune(c):
+		case !canon.Visible(c):
 			return i, fmt.Sprintf("the character U+%04X does not show", c)
 		}
 	}

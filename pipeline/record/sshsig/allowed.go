@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
@@ -55,7 +55,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			a.lines = append(a.lines, line)
 		case err != errAuthority: // such a line lists no signer's own key, and no certificate is taken
 			a.unread = append(a.unread, fmt.Errorf("line %d: %w", number, err))
-			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !visible.Rune(r) }) {
+			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !canon.Visible(r) }) {
 				a.doubts = append(a.doubts, named(word))
 			}
 		}
@@ -94,7 +94,7 @@ const blank = " \t"
 
 // parse reads the text of a line.
 func (l *Line) parse() error {
-	if !utf8.ValidString(l.Text) || strings.ContainsFunc(l.Text, func(r rune) bool { return r != '\t' && !visible.Rune(r) }) {
+	if !utf8.ValidString(l.Text) || strings.ContainsFunc(l.Text, func(r rune) bool { return r != '\t' && !canon.Visible(r) }) {
 		return errors.New("it holds characters that cannot be seen")
 	}
 	names, rest := cutField(l.Text)

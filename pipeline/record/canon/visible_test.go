@@ -1,4 +1,4 @@
-package visible
+package canon
 
 import (
 	"strings"
@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// TestRune: the table is what Go's own say where they are of the same Unicode, and what is a character to see does not
+// TestVisible: the table is what Go's own say where they are of the same Unicode, and what is a character to see does not
 // depend on the Go that built the program: whatever was not assigned then is an escape.
-func TestRune(t *testing.T) {
+func TestVisible(t *testing.T) {
 	blank := []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 	const blankSigns = "\u2800\ufffc\U00016fe4\U00013441\U00013442\U0001d159"
 	count, hash := 0, uint32(2166136261) // FNV-1a
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if unicode.Version == "15.0.0" {
-			if want := unicode.IsPrint(r) && !unicode.In(r, blank...) && !strings.ContainsRune(blankSigns, r); Rune(r) != want {
+			if want := unicode.IsPrint(r) && !unicode.In(r, blank...) && !strings.ContainsRune(blankSigns, r); Visible(r) != want {
 				t.Fatalf("%U: %v", r, !want)
 			}
 		}
-		if Rune(r) {
+		if Visible(r) {
 			count++
 			for _, b := range utf8.AppendRune(nil, r) {
 				hash = (hash ^ uint32(b)) * 16777619
