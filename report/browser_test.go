@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // githubStyle is how GitHub lays out a comment on a phone, as far as heights hang on it
@@ -107,7 +107,7 @@ func TestBrowserRequest(t *testing.T) {
 	if err := os.WriteFile(path, []byte(rendered(picture().Body())), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p := browsertest.Start(t).Open(t, browsertest.File(t, path), browsertest.Look{Width: width, Height: screen})
+	p := pagetest.Start(t).Open(t, pagetest.File(t, path), pagetest.Look{Width: width, Height: screen})
 	var height, wide, first float64
 	p.Eval(`document.querySelector(".comment").getBoundingClientRect().height`, &height)
 	p.Eval(`document.documentElement.scrollWidth`, &wide)
@@ -125,7 +125,7 @@ func TestBrowserLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, path, seen := browsertest.Start(t), filepath.Join(t.TempDir(), "page.html"), 0
+	b, path, seen := pagetest.Start(t), filepath.Join(t.TempDir(), "page.html"), 0
 	state := regexp.MustCompile(`(?m)^\*\*(.+?)\.?\*\*`)
 	for _, page := range strings.Split(string(text), "<!-- ")[1:] {
 		name, page, _ := strings.Cut(page, " -->\n")
@@ -137,7 +137,7 @@ func TestBrowserLedger(t *testing.T) {
 		if err := os.WriteFile(path, []byte(rendered(page)), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p := b.Open(t, browsertest.File(t, path), browsertest.Look{Width: 390, Height: 844})
+		p := b.Open(t, pagetest.File(t, path), pagetest.Look{Width: 390, Height: 844})
 		var wide int
 		p.Eval("document.documentElement.scrollWidth", &wide)
 		if above := p.Above(); !strings.Contains(above, says[1]) || !strings.Contains(above, "proposed") || wide > 390 {

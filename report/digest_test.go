@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 var digestTime = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -28,7 +28,7 @@ func digestOf(by, summary string) report.Digest {
 
 // T14 T71 T76: whatever somebody wrote in a change is text in each form of a digest: no mention, tag, link, markup or header.
 func TestT76Digest(t *testing.T) {
-	hostile := append([]string{"@here @channel <!channel> <!here|x> <@U1> <at>all</at>", "x\r\nBcc: eve@example.org\r\n\r\nbody", "x\n.\nFrom eve", "[a](http://evil.example) <http://evil.example|a> *b* _c_ ~d~ `e` #1"}, templatetest.HostileTexts()...)
+	hostile := append([]string{"@here @channel <!channel> <!here|x> <@U1> <at>all</at>", "x\r\nBcc: eve@example.org\r\n\r\nbody", "x\n.\nFrom eve", "[a](http://evil.example) <http://evil.example|a> *b* _c_ ~d~ `e` #1"}, pagetest.HostileTexts()...)
 	for _, text := range hostile {
 		for _, d := range []report.Digest{digestOf(text, "fix"), digestOf("bot", text)} {
 			slack, err := json.Marshal(d.Slack())

@@ -7,11 +7,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // In tests every template is held to fit what it is filled in with, in all of its branches.
-var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
+var _ = []any{pagetest.CheckTemplates(texts()), pagetest.CheckTemplates(paragraphs())}
 
 // TestTemplatesFit fills in the templates that no other test here does.
 func TestTemplatesFit(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // T93 T94 Agents as their makers publish them each make a change behind the wall. bob, who runs them, takes a part of it, and makes a pull
@@ -16,7 +16,7 @@ import (
 func TestT94AgentsByPhone(t *testing.T) {
 	programs := agentsOfOthers(t)
 	t.Setenv("TMPDIR", "/var/tmp") // of /dev and /tmp the sandbox shows others
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	for _, args := range [][]string{
 		{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"},
 		{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"},

@@ -17,12 +17,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestBrowserScript runs scripts that look at what the program wrote in a real browser.
 func TestBrowserScript(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	p := scripts(t, "testdata/browser")
 	looker := scriptBrowser{t, b}
 	p.Cmds["look"], p.Cmds["looksite"], p.Cmds["managerreads"], p.Cmds["picture"], p.Cmds["shows"] = looker.look, looker.site, looker.reads, looker.picture, looker.shows
@@ -31,7 +31,7 @@ func TestBrowserScript(t *testing.T) {
 
 type scriptBrowser struct {
 	t *testing.T
-	b *browsertest.Browser
+	b *pagetest.Browser
 }
 
 // look looks at pages that are files of their own: look FILE...
@@ -40,7 +40,7 @@ func (s scriptBrowser) look(ts *testscript.TestScript, neg bool, args []string) 
 		ts.Fatalf("usage: look FILE...")
 	}
 	for _, file := range args {
-		s.page(ts, ts.MkAbs(file), browsertest.Rules{})
+		s.page(ts, ts.MkAbs(file), pagetest.Rules{})
 	}
 }
 
@@ -66,9 +66,9 @@ func (s scriptBrowser) site(ts *testscript.TestScript, neg bool, args []string) 
 		return nil
 	}))
 	for _, kind := range slices.Sorted(maps.Keys(largest)) {
-		rules := browsertest.Rules{Below: browsertest.File(s.t, root)} // its style and its icon
+		rules := pagetest.Rules{Below: pagetest.File(s.t, root)} // its style and its icon
 		if strings.HasPrefix(kind, "search") {
-			rules = browsertest.Rules{Below: browsertest.File(s.t, root), Scripts: []string{"/search.js"}}
+			rules = pagetest.Rules{Below: pagetest.File(s.t, root), Scripts: []string{"/search.js"}}
 		}
 		s.page(ts, largest[kind], rules)
 	}
@@ -88,7 +88,7 @@ func (s scriptBrowser) reads(ts *testscript.TestScript, neg bool, args []string)
 		Decisions                        []string
 		Top                              float64
 	}
-	p := s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[1])), browsertest.Look{})
+	p := s.b.Open(s.t, pagetest.File(s.t, ts.MkAbs(args[1])), pagetest.Look{})
 	p.Eval(`(() => {
 		const who = document.querySelector("#who").parentElement, text = e => e.innerText.trim();
 		return {
@@ -117,7 +117,7 @@ func (s scriptBrowser) shows(ts *testscript.TestScript, neg bool, args []string)
 		ts.Fatalf("usage: shows FILE TEXT...")
 	}
 	var text string
-	s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[0])), browsertest.Look{NoPolicy: true}).Eval("document.body.textContent", &text)
+	s.b.Open(s.t, pagetest.File(s.t, ts.MkAbs(args[0])), pagetest.Look{NoPolicy: true}).Eval("document.body.textContent", &text)
 	for _, want := range args[1:] {
 		if !strings.Contains(text, want) {
 			ts.Fatalf("%s does not show %s: %s", args[0], want, text)
@@ -131,7 +131,7 @@ func (s scriptBrowser) picture(ts *testscript.TestScript, neg bool, args []strin
 		ts.Fatalf("usage: picture NAME FILE [ELEMENT]")
 	}
 	const width, height, most = 960, 720, 150 << 10
-	p := s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[1])), browsertest.Look{Width: width, Height: height})
+	p := s.b.Open(s.t, pagetest.File(s.t, ts.MkAbs(args[1])), pagetest.Look{Width: width, Height: height})
 	if len(args) > 2 {
 		p.Eval(fmt.Sprintf("document.getElementById(%q).scrollIntoView()", args[2]), nil)
 	}
@@ -158,9 +158,9 @@ func docsPicture(name string, drawn []byte, width, height, most int) error {
 	return nil
 }
 
-func (s scriptBrowser) page(ts *testscript.TestScript, path string, rules browsertest.Rules) {
+func (s scriptBrowser) page(ts *testscript.TestScript, path string, rules pagetest.Rules) {
 	rules.Screen = ".layout, .exact, .paper ~ pre"
-	for _, problem := range s.b.Problems(s.t, browsertest.File(s.t, path), rules) {
+	for _, problem := range s.b.Problems(s.t, pagetest.File(s.t, path), rules) {
 		s.t.Errorf("%s: %s", path, problem)
 	}
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // An onlooker looks at what the program wrote on a real Gitea, which shows the ledger's branch.
 type onlooker struct {
 	*teaHub
-	b *browsertest.Browser
+	b *pagetest.Browser
 }
 
 // teaLedger is the ledger's ref there.
@@ -40,7 +40,7 @@ const (
 // TestGiteaBrowser: in a real browser, a person on a real Gitea reads what is asked, what was approved, the status, the ledger's pages
 // and the site; every link of ours leads somewhere, and nothing of a hostile pull request is more than words.
 func TestGiteaBrowser(t *testing.T) {
-	o := &onlooker{b: browsertest.Start(t)}
+	o := &onlooker{b: pagetest.Start(t)}
 	o.teaHub = newTeaHub(t, map[string]string{".github/countersign.yml": "version: 1\ngate: {bases: [main]}\n"})
 
 	// A bot's change and the pull request itself are asked about, and approved.
@@ -114,27 +114,27 @@ func (o *onlooker) comment() string {
 	return ""
 }
 
-func (o *onlooker) pullRequest() *browsertest.Page {
+func (o *onlooker) pullRequest() *pagetest.Page {
 	o.Helper()
-	p := o.b.Open(o.T, fmt.Sprintf("%s/acme/site/pulls/%d", o.s.URL, o.pr), browsertest.Look{})
+	p := o.b.Open(o.T, fmt.Sprintf("%s/acme/site/pulls/%d", o.s.URL, o.pr), pagetest.Look{})
 	o.words(p, o.comment())
 	return p
 }
 
 // record opens a transaction's page on the ledger's branch, after the tables that lead to it.
-func (o *onlooker) record(id string) (p *browsertest.Page) {
+func (o *onlooker) record(id string) (p *pagetest.Page) {
 	o.Helper()
 	dir := ledger.Dir(id)
 	day := path.Dir(path.Dir(dir))
 	for _, at := range []string{path.Dir(day), day, path.Dir(dir), dir} {
-		p = o.b.Open(o.T, o.s.URL+"/acme/site/src/branch/"+strings.TrimPrefix(teaLedger, "refs/heads/")+"/"+at, browsertest.Look{})
+		p = o.b.Open(o.T, o.s.URL+"/acme/site/src/branch/"+strings.TrimPrefix(teaLedger, "refs/heads/")+"/"+at, pagetest.Look{})
 		o.words(p, "#readme .markup")
 	}
 	return p
 }
 
 // follows clicks the link of the comment with a text, which leads to a transaction's page.
-func (o *onlooker) follows(p *browsertest.Page, text, id string) {
+func (o *onlooker) follows(p *pagetest.Page, text, id string) {
 	o.Helper()
 	p.Eval(fmt.Sprintf("[...document.querySelectorAll(%q)].find(a => a.innerText == %q).click()", o.comment()+" a", text), nil)
 	p.Wait(fmt.Sprintf("location.pathname.endsWith(%q) && document.querySelector('#readme .markup')", id), time.Minute)
@@ -143,7 +143,7 @@ func (o *onlooker) follows(p *browsertest.Page, text, id string) {
 
 // words holds that what a page has in a place is words: no element that loads, asks or runs anything, no mention, and no link
 // but ours, which all lead somewhere. It also holds what the whole page did.
-func (o *onlooker) words(p *browsertest.Page, place string) {
+func (o *onlooker) words(p *pagetest.Page, place string) {
 	o.Helper()
 	var found struct {
 		Places      int
@@ -197,7 +197,7 @@ func (o *onlooker) leads(address string) {
 }
 
 // shows holds that a page's text has these, however it is broken into lines, also where it is folded.
-func (o *onlooker) shows(p *browsertest.Page, texts ...string) {
+func (o *onlooker) shows(p *pagetest.Page, texts ...string) {
 	o.Helper()
 	flat := func(text string) string {
 		return strings.Join(strings.Fields(strings.ReplaceAll(text, "\u200b", "")), " ")
@@ -218,7 +218,7 @@ func (o *onlooker) shows(p *browsertest.Page, texts ...string) {
 }
 
 // picture keeps a picture of a page from an element on for the docs, where the interface was built: without its style it is no sight.
-func (o *onlooker) picture(p *browsertest.Page, name, element string) {
+func (o *onlooker) picture(p *pagetest.Page, name, element string) {
 	o.Helper()
 	const width, height, most = 1280, 900, 150 << 10
 	p.Eval(fmt.Sprintf("document.querySelector(%q).scrollIntoView()", element), nil)
@@ -243,8 +243,8 @@ func (o *onlooker) site(change, hostile string) {
 			o.Fatalf("%q: %d %s%s", args, code, stdout, stderr)
 		}
 	}
-	site := browsertest.Serve(o.T, dir)
-	quiet := func(p *browsertest.Page) {
+	site := pagetest.Serve(o.T, dir)
+	quiet := func(p *pagetest.Page) {
 		o.Helper()
 		seen := p.Seen()
 		elsewhere := func(address string) bool { return !strings.HasPrefix(address, site) }
@@ -252,13 +252,13 @@ func (o *onlooker) site(change, hostile string) {
 			o.Errorf("%+v", seen)
 		}
 	}
-	p := o.b.Open(o.T, site+"index.html", browsertest.Look{})
+	p := o.b.Open(o.T, site+"index.html", pagetest.Look{})
 	o.shows(p, "greet the world", hostileTitle[:60])
 	quiet(p)
-	p = o.b.Open(o.T, site+"tx/"+hostile+".html", browsertest.Look{})
+	p = o.b.Open(o.T, site+"tx/"+hostile+".html", pagetest.Look{})
 	o.shows(p, append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName)...)
 	quiet(p)
-	p = o.b.Open(o.T, site+"tx/"+change+".html", browsertest.Look{})
+	p = o.b.Open(o.T, site+"tx/"+change+".html", pagetest.Look{})
 	o.shows(p, "Who approved which bytes", "greet the world", "+hello, world")
 	quiet(p)
 	var links []string

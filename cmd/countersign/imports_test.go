@@ -292,18 +292,17 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
-	"report/browsertest": {},
 	"report/html": {
 		"pipeline/checks", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
+	"report/pagetest": {"report/template"},
 	"report/site": {
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
 	},
-	"report/template":              {},
-	"report/template/templatetest": {"report/template"},
+	"report/template": {},
 	"report/view": {
 		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/risk",
 	},
@@ -314,7 +313,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/approval/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/browsertest", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/approval/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/pagetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

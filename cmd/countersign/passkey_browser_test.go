@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // A phone is a window of its size at the site that a hub publishes, for which the Policy takes passkeys.
 type phone struct {
-	*browsertest.Page
+	*pagetest.Page
 	h           *hub
 	dir, origin string
 	key         string // bob's, a file
@@ -26,13 +26,13 @@ type phone struct {
 }
 
 // newPhone has the Policy of a hub take passkeys. bob has a key there, and nobody a passkey yet.
-func newPhone(h *hub, b *browsertest.Browser) *phone {
+func newPhone(h *hub, b *pagetest.Browser) *phone {
 	h.Helper()
 	key, public := sshKey(h.T)
 	p := &phone{h: h, key: key, dir: filepath.Join(h.TempDir(), "site"), list: "bob " + public + "\n"}
 	p.origin = p.serve()
 	p.trusts("")
-	p.Page = b.Open(h.T, "about:blank", browsertest.Look{Width: 390, Height: 844})
+	p.Page = b.Open(h.T, "about:blank", pagetest.Look{Width: 390, Height: 844})
 	p.Passkeys(true)
 	return p
 }
@@ -114,7 +114,7 @@ func (p *phone) audits() {
 // T94: on a phone a person makes a passkey on the published site, and approves a change with it. The comment counts on the pull
 // request as any signed one; from another page of the host it does not. Both verifiers take the record.
 func TestT94BrowserPhone(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	a := &attack{hub: newHub(t)}
 	h := a.hub
 	phone := newPhone(h, b)

@@ -14,15 +14,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
-	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/html"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestBrowserLives: the page of a life in each state is fit to be looked at, as a page of a site and as a
 // file of its own.
 func TestBrowserLives(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
 	check(t, os.WriteFile(filepath.Join(dir, html.IconFile), html.Icon(), 0o666))
@@ -47,14 +46,14 @@ func TestBrowserLives(t *testing.T) {
 				path := filepath.Join(dir, "tx", id, name)
 				check(t, os.MkdirAll(filepath.Dir(path), 0o777))
 				check(t, os.WriteFile(path, []byte(page(t, read(t, tx, id), o)), 0o666))
-				rules := browsertest.Rules{Screen: ".layout"}
+				rules := pagetest.Rules{Screen: ".layout"}
 				if !o.Alone {
-					rules.Below = browsertest.File(t, dir) // its style and its icon
+					rules.Below = pagetest.File(t, dir) // its style and its icon
 				}
 				if !o.Alone {
-					above(t, b, browsertest.File(t, path), read(t, tx, id))
+					above(t, b, pagetest.File(t, path), read(t, tx, id))
 				}
-				for _, problem := range b.Problems(t, browsertest.File(t, path), rules) {
+				for _, problem := range b.Problems(t, pagetest.File(t, path), rules) {
 					t.Errorf("%s: %s", name, problem)
 				}
 			}
@@ -63,10 +62,10 @@ func TestBrowserLives(t *testing.T) {
 }
 
 // above holds that the first screen of a phone answers who approved which bytes, and whether that counted.
-func above(t *testing.T, b *browsertest.Browser, address string, tx html.Transaction) {
+func above(t *testing.T, b *pagetest.Browser, address string, tx html.Transaction) {
 	t.Helper()
 	for _, dark := range []bool{false, true} {
-		p := b.Open(t, address, browsertest.Look{Width: 390, Height: 844, Dark: dark})
+		p := b.Open(t, address, pagetest.Look{Width: 390, Height: 844, Dark: dark})
 		text := p.Above()
 		p.Close()
 		want := []string{banners[tx.State][:6], "Who approved which bytes", tx.PatchID[:12]}
@@ -88,19 +87,19 @@ func above(t *testing.T, b *browsertest.Browser, address string, tx html.Transac
 // policy: no script runs, nothing is asked for, nothing is written to the console; nor when the page is read
 // again as the browser has it.
 func TestBrowserT76Hostile(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	life, dir := someLives(t), t.TempDir()
 	at := filepath.Join(dir, "tx", "id", "index.html")
 	check(t, os.MkdirAll(filepath.Dir(at), 0o777))
 	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
 	check(t, os.WriteFile(filepath.Join(dir, html.IconFile), html.Icon(), 0o666))
-	rules := browsertest.Rules{Below: browsertest.File(t, dir)}
-	address := browsertest.File(t, at)
-	for i, many := range slices.Collect(slices.Chunk(templatetest.HostileTexts(), 20)) { // what one of them opens shows whatever stands beside it
+	rules := pagetest.Rules{Below: pagetest.File(t, dir)}
+	address := pagetest.File(t, at)
+	for i, many := range slices.Collect(slices.Chunk(pagetest.HostileTexts(), 20)) { // what one of them opens shows whatever stands beside it
 		text := strings.Join(many, " ")
 		for name, page := range hostilePages(t, life, text) {
 			check(t, os.WriteFile(at, []byte(page), 0o666))
-			for _, look := range []browsertest.Look{{NoPolicy: true}, {}} {
+			for _, look := range []pagetest.Look{{NoPolicy: true}, {}} {
 				if i > 0 && (name == "no record" || !look.NoPolicy) {
 					continue // each page is looked at without its policy; that costs a second
 				}
@@ -113,7 +112,7 @@ func TestBrowserT76Hostile(t *testing.T) {
 					continue
 				}
 				var shown string
-				if p.Eval("document.body.textContent", &shown); name != "no record" && !has(shown, templatetest.ShownRuns(beginning(text))) {
+				if p.Eval("document.body.textContent", &shown); name != "no record" && !has(shown, pagetest.ShownRuns(beginning(text))) {
 					t.Errorf("%s: %.60q does not show", name, text)
 				}
 				p.Eval("document.body.innerHTML = document.body.innerHTML, 0", nil)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestBrowserDiff: a diff with a rename, a binary file, a long one and marked words is fit to be looked at, and a link to the
@@ -24,11 +24,11 @@ func TestBrowserDiff(t *testing.T) {
 	if err := os.WriteFile(path, page, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	b := browsertest.Start(t)
-	for _, problem := range b.Problems(t, browsertest.File(t, path), browsertest.Rules{Screen: ".layout, .exact, .paper ~ pre"}) {
+	b := pagetest.Start(t)
+	for _, problem := range b.Problems(t, pagetest.File(t, path), pagetest.Rules{Screen: ".layout, .exact, .paper ~ pre"}) {
 		t.Error(problem)
 	}
-	p := b.Open(t, browsertest.File(t, path)+"#file-2", browsertest.Look{})
+	p := b.Open(t, pagetest.File(t, path)+"#file-2", pagetest.Look{})
 	defer p.Close()
 	var open bool
 	if p.Eval("document.querySelector('.exact').open", &open); !open {

@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/html"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // A forger writes records that have a text wherever the record of a whole life has words.
@@ -322,7 +322,7 @@ func hostilePages(t testing.TB, life map[storetest.Life]map[string]fstest.MapFS,
 // always has, and the text is there, letter by letter, in each place.
 func TestT76Hostile(t *testing.T) {
 	life := someLives(t)
-	for i, text := range templatetest.HostileTexts() {
+	for i, text := range pagetest.HostileTexts() {
 		if i%3 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
 			continue
 		}
@@ -339,7 +339,7 @@ func TestT76Hostile(t *testing.T) {
 				if name == "words" && slices.Contains([]string{"command", "output of a command", "words of a comment"}, place) {
 					continue // it has none
 				}
-				if !slices.ContainsFunc(texts(doc, is), func(s string) bool { return has(s, templatetest.ShownRuns(beginning(text))) }) {
+				if !slices.ContainsFunc(texts(doc, is), func(s string) bool { return has(s, pagetest.ShownRuns(beginning(text))) }) {
 					t.Errorf("%s: %.60q is not in the %s: %.300q", name, text, place, texts(doc, is))
 				}
 			}

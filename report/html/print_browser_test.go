@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestBrowserPaper: a change of four files is at most three pages on paper. What is left out stands there with its size and
@@ -52,7 +52,7 @@ func TestBrowserPaper(t *testing.T) {
 	if err := os.WriteFile(path, tx.Page(Options{Alone: true}), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p := browsertest.Start(t).Open(t, browsertest.File(t, path), browsertest.Look{Print: true, Width: 720, Height: 1000})
+	p := pagetest.Start(t).Open(t, pagetest.File(t, path), pagetest.Look{Print: true, Width: 720, Height: 1000})
 	pdf := p.PDF()
 	if n := len(regexp.MustCompile(`/Type ?/Page[^s]`).FindAll(pdf, -1)); n < 1 || n > 3 {
 		t.Errorf("%d pages", n)

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // In tests every template is held to fit what it is filled in with, in all of its branches.
-var _ = templatetest.Check(templates())
+var _ = pagetest.CheckTemplates(templates())
 
 // TestHappenings: each type of event that people are told of has a text, whatever is missing in it.
 func TestHappenings(t *testing.T) {

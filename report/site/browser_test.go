@@ -11,8 +11,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/pagetest"
 	"github.com/countersign-dev/countersign/report/site"
 )
 
@@ -38,7 +38,7 @@ func both(t *testing.T) []html.Summary {
 // TestBrowserSite: axe-core finds nothing on the pages, and nothing is off the screen, on a phone, on a tablet and on a
 // desk, light and dark.
 func TestBrowserSite(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	all := both(t)
 	dir := written(t, all)
 	for _, address := range []string{
@@ -50,11 +50,11 @@ func TestBrowserSite(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			t.Fatal(err)
 		}
-		to := browsertest.File(t, filepath.Join(dir, file))
+		to := pagetest.File(t, filepath.Join(dir, file))
 		if query != "" {
 			to += "?" + query
 		}
-		p := b.Open(t, to, browsertest.Look{})
+		p := b.Open(t, to, pagetest.Look{})
 		if query != "" {
 			p.Wait(`document.querySelectorAll("#results tr").length > 10`, time.Minute)
 		}
@@ -63,12 +63,12 @@ func TestBrowserSite(t *testing.T) {
 				if dark && width > 390 || width == 768 {
 					continue // colours do not depend on the width
 				}
-				p.Look(browsertest.Look{Width: width, Height: 900, Dark: dark})
+				p.Look(pagetest.Look{Width: width, Height: 900, Dark: dark})
 				for _, broken := range p.Violations() {
 					t.Errorf("%s, %d, dark %v: %s", address, width, dark, broken)
 				}
 			}
-			p.Look(browsertest.Look{Width: width, Height: 900})
+			p.Look(pagetest.Look{Width: width, Height: 900})
 			var off []string
 			p.Eval(`[...document.body.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150))`, &off)
 			if len(off) > 0 {
@@ -85,8 +85,8 @@ func TestBrowserSite(t *testing.T) {
 // TestBrowserFirstScreen: on a phone, the first screen of the overview says what the repository is called, how much
 // waits, for how long, and what waits for what.
 func TestBrowserFirstScreen(t *testing.T) {
-	b := browsertest.Start(t)
-	p := b.Open(t, browsertest.File(t, filepath.Join(written(t, lives(t, 9)), "index.html")), browsertest.Look{Width: 390, Height: 844})
+	b := pagetest.Start(t)
+	p := b.Open(t, pagetest.File(t, filepath.Join(written(t, lives(t, 9)), "index.html")), pagetest.Look{Width: 390, Height: 844})
 	var seen string
 	p.Eval(`(() => {
 		const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), out = [];
@@ -111,7 +111,7 @@ func TestBrowserFirstScreen(t *testing.T) {
 // TestBrowserSearch: a search finds by words, by how things stand, by pull request, by who decided and by date, and says
 // who decided.
 func TestBrowserSearch(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	all := both(t)
 	dir := written(t, all)
 	count := func(is func(html.Summary) bool) (n int) {
@@ -134,7 +134,7 @@ func TestBrowserSearch(t *testing.T) {
 		"greet the world":    count(func(s html.Summary) bool { return s.Summary == "greet the world" }),
 		"nothing-like-this!": 0,
 	} {
-		p := b.Open(t, browsertest.File(t, filepath.Join(dir, "search", "index.html"))+"?q="+strings.NewReplacer("#", "%23", " ", "+").Replace(query), browsertest.Look{})
+		p := b.Open(t, pagetest.File(t, filepath.Join(dir, "search", "index.html"))+"?q="+strings.NewReplacer("#", "%23", " ", "+").Replace(query), pagetest.Look{})
 		p.Wait(`document.querySelector("#found").textContent != ""`, time.Minute)
 		var rows []string
 		p.Eval(`[...document.querySelectorAll("#results tr")].map(r => r.innerText)`, &rows)

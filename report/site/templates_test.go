@@ -1,6 +1,6 @@
 package site
 
-import "github.com/countersign-dev/countersign/report/template/templatetest"
+import "github.com/countersign-dev/countersign/report/pagetest"
 
 // In tests every template is held to fit what it is filled in with, in all of its branches.
-var _ = templatetest.Check(templates())
+var _ = pagetest.CheckTemplates(templates())

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestT76OSCAL holds what evidence --out writes as OSCAL to NIST's schema of version 1.1.3:
@@ -36,7 +36,7 @@ func TestT76OSCAL(t *testing.T) {
 		check(t, err)
 		return string(raw), schema.Validate(doc)
 	}
-	for _, text := range append([]string{"", "a", " \n", "[x](javascript:alert(1)) *b*"}, templatetest.HostileTexts()...) {
+	for _, text := range append([]string{"", "a", " \n", "[x](javascript:alert(1)) *b*"}, pagetest.HostileTexts()...) {
 		if len(text) > 10_000 { // every row has each
 			continue
 		}

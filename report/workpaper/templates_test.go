@@ -1,6 +1,6 @@
 package workpaper
 
-import "github.com/countersign-dev/countersign/report/template/templatetest"
+import "github.com/countersign-dev/countersign/report/pagetest"
 
 // In tests every template is held to fit what it is filled in with, in all of its branches.
-var _ = []any{templatetest.Check(templates()), templatetest.Check(lines())}
+var _ = []any{pagetest.CheckTemplates(templates()), pagetest.CheckTemplates(lines())}

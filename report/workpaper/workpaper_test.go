@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // reportOf is a report in which every text is the same.
@@ -71,7 +71,7 @@ func TestT76Workpaper(t *testing.T) {
 		"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "a,=1", "a;=1", "a\";=1", "a|=1", "\"=1", "'=1", "\"\"=1", "a\u200b=1", "\u200b=1", "\uff1d1", "; \uff20x", "\x1b[2J", "<script>alert(1)</script>",
 		"a\r\nb", "a\nb", "\ufeff=1", "\u2212 1", "=HYPERLINK(\"http://x\")",
 	}
-	for _, text := range append(texts, templatetest.HostileTexts()...) {
+	for _, text := range append(texts, pagetest.HostileTexts()...) {
 		if len(text) > 10_000 { // a page has each in dozens of places
 			continue
 		}

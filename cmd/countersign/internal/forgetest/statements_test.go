@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // statementCases are of what people say on a pull request.
@@ -134,7 +134,7 @@ var statementCases = []testCase{
 		}
 	}},
 	{"hostile texts", func(s *scene) {
-		texts := slices.DeleteFunc(templatetest.HostileTexts(), func(text string) bool { return !utf8.ValidString(text) || len(text) > 5000 }) // JSON has no others, forges have limits
+		texts := slices.DeleteFunc(pagetest.HostileTexts(), func(text string) bool { return !utf8.ValidString(text) || len(text) > 5000 }) // JSON has no others, forges have limits
 		for _, text := range []string{
 			strings.Join(texts, "\n"), "a\r\nb\tc", "\u202e\u200b\ufeff\U0001f600 ${{ github.token }} {{.}} @everyone #1 !1", "</textarea><script>alert(1)</script>",
 		} {

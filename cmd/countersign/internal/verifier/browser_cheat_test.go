@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestT78BrowserCheats: each way to cheat is caught, and the page says what was changed and by which
@@ -16,7 +16,7 @@ import (
 func TestT78BrowserCheats(t *testing.T) {
 	x := newBench(t)
 	bundle := x.bundle(verifier.BundleFile, x.tip)
-	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	p := x.b.Open(t, pagetest.File(t, x.page), pagetest.Look{})
 	choose(p, bundle)
 	if got := read(p); got.Verdict != "Agrees with itself" {
 		t.Fatalf("the demo's ledger: %+v", got)
@@ -43,5 +43,5 @@ func TestT78BrowserCheats(t *testing.T) {
 	if broken := p.Violations(); len(broken) > 0 {
 		t.Errorf("axe-core: %q", broken)
 	}
-	x.quiet(p, browsertest.File(t, x.page))
+	x.quiet(p, pagetest.File(t, x.page))
 }

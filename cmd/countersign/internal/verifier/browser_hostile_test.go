@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // TestT78BrowserTamperers: on ledgers tampered with in each eighth of the ways of gitstore's tests, the page says
@@ -27,7 +27,7 @@ func TestT78BrowserTamperers(t *testing.T) {
 	if check(t, err); len(all) < 80 {
 		t.Fatalf("%d verdicts were kept", len(all))
 	}
-	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	p := x.b.Open(t, pagetest.File(t, x.page), pagetest.Look{})
 	for i, name := range all {
 		if i%8 > 0 {
 			continue
@@ -45,7 +45,7 @@ func TestT78BrowserTamperers(t *testing.T) {
 		same(t, c.Kind, p, c.Want)
 	}
 	t.Logf("%d ledgers", len(all))
-	x.quiet(p, browsertest.File(t, x.page))
+	x.quiet(p, pagetest.File(t, x.page))
 }
 
 // TestT78BrowserHostile: what is no bundle, or half of one, or one with bits that were flipped, ends in
@@ -73,7 +73,7 @@ func TestT78BrowserHostile(t *testing.T) {
 		hostile[fmt.Sprintf("cut at %d", cut)] = whole[:cut]
 	}
 	path := filepath.Join(x.dir, "hostile.bundle")
-	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	p := x.b.Open(t, pagetest.File(t, x.page), pagetest.Look{})
 	verdicts := map[string]int{}
 	for name, data := range hostile {
 		check(t, os.WriteFile(path, data, 0o666))
@@ -86,5 +86,5 @@ func TestT78BrowserHostile(t *testing.T) {
 		}
 	}
 	t.Logf("verdicts: %v", verdicts)
-	x.quiet(p, browsertest.File(t, x.page))
+	x.quiet(p, pagetest.File(t, x.page))
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // patience bounds what the page is given; only what hangs needs as much.
@@ -103,13 +103,13 @@ func TestBrowserSameBytes(t *testing.T) {
 // A bench is a browser, the page that checks in its directory, and a ledger that the demo made.
 type bench struct {
 	t                    *testing.T
-	b                    *browsertest.Browser
+	b                    *pagetest.Browser
 	dir, page, repo, tip string
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	dir, err := built()
 	check(t, err)
 	demo := t.TempDir()
@@ -189,7 +189,7 @@ type said struct {
 // A row is a finding as the page shows it.
 type row struct{ Sentence, Small, Title string }
 
-func read(p *browsertest.Page) (s said) {
+func read(p *pagetest.Page) (s said) {
 	p.Wait("document.getElementById('verdict').innerText !== '' && document.getElementById('work').hidden", patience)
 	p.Eval(`({
 		verdict: document.querySelector("#verdict .big").textContent,
@@ -225,7 +225,7 @@ func (r result) verdict(tip, signers string) (words, look string) {
 }
 
 // same reports that the page says what the command says.
-func same(t *testing.T, name string, p *browsertest.Page, want result) {
+func same(t *testing.T, name string, p *pagetest.Page, want result) {
 	t.Helper()
 	got := read(p)
 	if words, look := want.verdict(got.Tip, got.Signers); got.Verdict != words || got.Look != look {
@@ -261,25 +261,25 @@ func same(t *testing.T, name string, p *browsertest.Page, want result) {
 }
 
 // text is what an element shows.
-func text(p *browsertest.Page, id string) (text string) {
+func text(p *pagetest.Page, id string) (text string) {
 	p.Eval("document.getElementById('"+id+"').innerText", &text)
 	return text
 }
 
 // set types a text into a field.
-func set(p *browsertest.Page, id, text string) {
+func set(p *pagetest.Page, id, text string) {
 	quoted, _ := json.Marshal(text)
 	p.Eval("(() => { const e = document.getElementById('"+id+"'); e.value = "+string(quoted)+"; e.dispatchEvent(new Event('input')); return 0 })()", nil)
 }
 
 // choose chooses a file as a person does, and forgets the verdict that the page shows.
-func choose(p *browsertest.Page, path string) {
+func choose(p *pagetest.Page, path string) {
 	p.Eval("(() => { document.getElementById('tip').dispatchEvent(new Event('input')); document.getElementById('file').value = ''; return 0 })()", nil)
 	p.Choose("#file", path)
 }
 
 // quiet: the page asked for nothing but what is its own, and ran no script but its own.
-func (x *bench) quiet(p *browsertest.Page, own ...string) {
+func (x *bench) quiet(p *pagetest.Page, own ...string) {
 	x.t.Helper()
 	seen := p.Seen()
 	for _, address := range seen.Requests {
@@ -305,7 +305,7 @@ func TestT78BrowserAuditor(t *testing.T) {
 		t.Fatalf("the demo's ledger: %+v", want)
 	}
 
-	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	p := x.b.Open(t, pagetest.File(t, x.page), pagetest.Look{})
 	choose(p, bundle)
 	same(t, "chosen", p, want)
 	if broken := p.Violations(); len(broken) > 0 {
@@ -341,10 +341,10 @@ func TestT78BrowserAuditor(t *testing.T) {
 	if got := read(p); got.Verdict != "No verdict" || !strings.Contains(text(p, "verdict"), "This bundle holds refs/heads/main and no ledger; nothing was checked.") {
 		t.Errorf("a bundle of code: %+v %q", got, text(p, "verdict"))
 	}
-	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle), browsertest.File(t, code), browsertest.File(t, filepath.Join(x.dir, verifier.BundleFile)))
+	x.quiet(p, pagetest.File(t, x.page), pagetest.File(t, bundle), pagetest.File(t, code), pagetest.File(t, filepath.Join(x.dir, verifier.BundleFile)))
 
-	base := browsertest.Serve(t, x.dir)
-	p = x.b.Open(t, base, browsertest.Phone)
+	base := pagetest.Serve(t, x.dir)
+	p = x.b.Open(t, base, pagetest.Phone)
 	p.Click("#beside")
 	same(t, "beside", p, want)
 	data, err := os.ReadFile(bundle)
@@ -393,7 +393,7 @@ func TestT78BrowserBrowse(t *testing.T) {
 	check(t, json.NewDecoder(out).Decode(&said))
 	site := strings.TrimSuffix(said.URL, "index.html")
 	base := site + "verify/"
-	p := x.b.Open(t, base+"index.html", browsertest.Look{})
+	p := x.b.Open(t, base+"index.html", pagetest.Look{})
 	p.Wait("document.getElementById('form') && !document.getElementById('form').hidden", patience) // until then browse reads the ledger
 	p.Click("#beside")
 	same(t, "browse", p, want)
@@ -428,8 +428,8 @@ func TestT78BrowserTampered(t *testing.T) {
 		check(t, err)
 		return strings.TrimSpace(string(out))
 	}
-	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
-	own := []string{browsertest.File(t, x.page)}
+	p := x.b.Open(t, pagetest.File(t, x.page), pagetest.Look{})
+	own := []string{pagetest.File(t, x.page)}
 	for name, tip := range map[string]string{
 		"the demo's forged one": git(t, x.repo, "rev-parse", "refs/agent/forged"),
 		"a file":                commit(x.tip, "notes.txt", "hello\n"),

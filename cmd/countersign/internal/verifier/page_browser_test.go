@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
-	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
 // standIn is a checker that does what the allowed signers tell it to, in place of Go's.
@@ -67,9 +67,9 @@ func with(name, value string) string {
 // TestT78BrowserNoVerdict: whatever the checker does, the page calls a ledger sound only if the result says
 // so in every field.
 func TestT78BrowserNoVerdict(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
-	p := b.Open(t, browsertest.File(t, page), browsertest.Look{})
+	p := b.Open(t, pagetest.File(t, page), pagetest.Look{})
 	result := func(r string) string { return `{"post": [{"kind": "result", "result": ` + r + `}]}` }
 	set(p, "signers", result(sound))
 	p.Choose("#file", bundle)
@@ -139,9 +139,9 @@ func TestT78BrowserNoVerdict(t *testing.T) {
 // TestT78BrowserCheated: a change that was not noticed is not called caught, and one that cannot be
 // made says so; neither touches the verdict.
 func TestT78BrowserCheated(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
-	p := b.Open(t, browsertest.File(t, page), browsertest.Look{})
+	p := b.Open(t, pagetest.File(t, page), pagetest.Look{})
 	set(p, "signers", `{"post": [{"kind": "result", "result": `+sound+`}]}`)
 	p.Choose("#file", bundle)
 	p.Wait("document.getElementById('verdict').innerText !== ''", patience)
@@ -164,9 +164,9 @@ func TestT78BrowserCheated(t *testing.T) {
 
 // TestT76BrowserFindings: what a finding holds shows as text, and runs nothing.
 func TestT76BrowserFindings(t *testing.T) {
-	b := browsertest.Start(t)
+	b := pagetest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
-	p := b.Open(t, browsertest.File(t, page), browsertest.Phone)
+	p := b.Open(t, pagetest.File(t, page), pagetest.Phone)
 	hostile := "<img src=http://elsewhere.example/ onerror=alert(1)><script>alert(2)</script>\u202e\x1b[31m"
 	quoted, err := json.Marshal(hostile)
 	check(t, err)
@@ -199,7 +199,7 @@ func TestT76BrowserFindings(t *testing.T) {
 // with each verdict, everything unfolded.
 func TestBrowserAxe(t *testing.T) {
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
-	p := browsertest.Start(t).Open(t, browsertest.File(t, page), browsertest.Look{})
+	p := pagetest.Start(t).Open(t, pagetest.File(t, page), pagetest.Look{})
 	look := func(state string) {
 		p.Eval("(() => { for (const d of document.querySelectorAll('details')) d.open = true; return 0 })()", nil)
 		for _, broken := range p.Everywhere() {

@@ -1,6 +1,6 @@
 //go:build browser
 
-package browsertest
+package pagetest
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func Start(t testing.TB) *Browser {
 	b.ctx, end = chromedp.NewContext(allocator)
 	t.Cleanup(end)
 	if err := b.prepare(); err != nil {
-		t.Fatalf("browsertest: starting %s: %v", program, err)
+		t.Fatalf("pagetest: starting %s: %v", program, err)
 	}
 	return b
 }
@@ -78,7 +78,7 @@ func (b *Browser) prepare() error {
 func lacks(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("COUNTERSIGN_BROWSER") == "require" {
-		t.Fatalf("browsertest: %s, and COUNTERSIGN_BROWSER=require", what)
+		t.Fatalf("pagetest: %s, and COUNTERSIGN_BROWSER=require", what)
 	}
 	t.Skipf("\n\n*** NOT TESTED IN A BROWSER: %s (see .ci/run) ***\n", what)
 }
@@ -103,7 +103,7 @@ func (b *Browser) refuse(w http.ResponseWriter, r *http.Request) {
 	if !own.MatchString(r.Host) {
 		b.left = append(b.left, r.Method+" "+r.URL.String()+" "+r.Host)
 	}
-	http.Error(w, "browsertest: nothing leaves this machine", http.StatusForbidden)
+	http.Error(w, "pagetest: nothing leaves this machine", http.StatusForbidden)
 }
 
 // heard notes windows that a page opens.
@@ -146,7 +146,7 @@ func Serve(t testing.TB, dir string) string {
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
 	if host, _, err := net.SplitHostPort(server.Listener.Addr().String()); err != nil || host != "127.0.0.1" {
-		t.Fatalf("browsertest: served on %s: %v", server.Listener.Addr(), err)
+		t.Fatalf("pagetest: served on %s: %v", server.Listener.Addr(), err)
 	}
 	return server.URL + "/"
 }

@@ -1,6 +1,6 @@
 //go:build browser
 
-package browsertest
+package pagetest
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func (b *Browser) Open(t testing.TB, address string, look Look) *Page {
 	t.Cleanup(end)
 	p.ctx, p.end = ctx, end
 	if err := chromedp.Do(ctx); err != nil { // a tab lives as long as the context of its first call
-		t.Fatalf("browsertest: opening a tab: %v", err)
+		t.Fatalf("pagetest: opening a tab: %v", err)
 	}
 	p.do(step(network.Enable, network.EnableParams{}), step(log.Enable, cdp.Empty{}), step(debugger.Enable, debugger.EnableParams{}),
 		step(page.SetBypassCSP, page.SetBypassCSPParams{Enabled: look.NoPolicy}))
@@ -127,13 +127,13 @@ func run[T any](p *Page, action chromedp.Action[T]) T {
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.t.Fatalf("browsertest: %v\nseen: %+v", err, p.seen)
+		p.t.Fatalf("pagetest: %v\nseen: %+v", err, p.seen)
 	}
 	return value
 }
 
 // source marks the scripts of this package.
-const source = "browsertest:"
+const source = "pagetest:"
 
 // heard notes what the page does.
 func (p *Page) heard(event any) {
@@ -196,7 +196,7 @@ func (p *Page) Eval(script string, to any) {
 		return
 	}
 	if err := json.Unmarshal(raw, to); err != nil {
-		p.t.Fatalf("browsertest: %s: %v: %q", script, err, raw)
+		p.t.Fatalf("pagetest: %s: %v: %q", script, err, raw)
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *Page) Wait(script string, most time.Duration) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("browsertest: after %v still not: %s\nthe page says: %s\nseen: %+v", most, script, p.Text(), p.Seen())
+			p.t.Fatalf("pagetest: after %v still not: %s\nthe page says: %s\nseen: %+v", most, script, p.Text(), p.Seen())
 		}
 		p.do(chromedp.Sleep(50 * time.Millisecond))
 	}

@@ -1,4 +1,4 @@
-package templatetest
+package pagetest
 
 import (
 	"slices"

@@ -1,7 +1,4 @@
-// Package templatetest is for tests: it holds that templates fit what they are filled in with, in every branch, as
-// the compiler holds it of Go; and it has texts that try to be markup, a script, an address or a control where they
-// are shown. Whoever shows foreign text shows each of them as text.
-package templatetest
+package pagetest
 
 import (
 	"fmt"
@@ -12,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/report/template"
 )
 
-// Check makes each filling of a set panic whose template names a field or a function that is not there, or calls a
+// CheckTemplates makes each filling of a set panic whose template names a field or a function that is not there, or calls a
 // function with what it does not take.
-func Check(set *template.Set) *template.Set {
+func CheckTemplates(set *template.Set) *template.Set {
 	var known sync.Map
 	set.Filled = func(name string, data any, more template.Funcs) {
 		if _, done := known.LoadOrStore(fmt.Sprintf("%s %T", name, data), true); !done {
@@ -48,7 +45,7 @@ func (c *checker) template(name string, dot reflect.Type) {
 	c.name, c.vars = was, vars
 }
 
-func (c *checker) fail(why string) { panic("templatetest: " + c.name + ": " + why) }
+func (c *checker) fail(why string) { panic("pagetest: " + c.name + ": " + why) }
 
 func (c *checker) walk(list *parse.ListNode, dot reflect.Type) {
 	if list == nil {

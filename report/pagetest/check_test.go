@@ -1,4 +1,4 @@
-package templatetest_test
+package pagetest_test
 
 import (
 	"embed"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/report/pagetest"
 	"github.com/countersign-dev/countersign/report/template"
-	"github.com/countersign-dev/countersign/report/template/templatetest"
 )
 
 //go:embed testdata
@@ -15,7 +15,7 @@ var files embed.FS
 
 // TestCheck: a mistake is found in a branch that is not filled in.
 func TestCheck(t *testing.T) {
-	set := templatetest.Check(template.Parse(files, func(out []byte, value any) []byte { return fmt.Append(out, value) }, template.Funcs{
+	set := pagetest.CheckTemplates(template.Parse(files, func(out []byte, value any) []byte { return fmt.Append(out, value) }, template.Funcs{
 		"twice": func(s string) string { return s + s }, "raw": template.Raw(func(n int) int { return n }),
 	}))
 	type data struct {
@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 			defer func() { wrong = fmt.Sprint(recover()) }()
 			set.Fill(nil, name, data{}, nil)
 		}()
-		if strings.HasPrefix(name, "good") != (wrong == "<nil>") || wrong != "<nil>" && !strings.HasPrefix(wrong, "templatetest: ") {
+		if strings.HasPrefix(name, "good") != (wrong == "<nil>") || wrong != "<nil>" && !strings.HasPrefix(wrong, "pagetest: ") {
 			t.Errorf("%s: %s", name, wrong)
 		}
 	}
