@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -19,7 +19,7 @@ func TestT03WitnessWithoutType(t *testing.T) {
 	} {
 		event := `{"action": "deleted", "issue": {"number": 1, "pull_request": {}}, "comment": {"id": 9, "body": "/deny it",
 			"created_at": "2026-01-02T03:04:05Z", "user": ` + user + `}}`
-		e, err := pull.ReadEvent("issue_comment", "", strings.NewReader(event))
+		e, err := forge.ReadEvent("issue_comment", "", strings.NewReader(event))
 		if err != nil {
 			t.Fatal(err)
 		}

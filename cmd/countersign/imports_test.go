@@ -207,7 +207,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/fault": {},
 	"pipeline/forge": {
-		"pipeline/fault", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/writing",
 	},
 	"pipeline/gitpatch": {

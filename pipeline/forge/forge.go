@@ -5,7 +5,8 @@
 // A PullReader reads what was said on a pull request about a transaction, and asks
 // the forge what those who said it may do. A stage reads a pull request once,
 // however often the ledger moves meanwhile. What cannot be read in full is an
-// error, so that nothing of it counts (T61).
+// error, so that nothing of it counts (T61). An Event is what started the workflow that
+// this runs in, and says whether that is trusted.
 //
 // Three promises hold for every method of a Forge. It answers in full or fails: half of the
 // comments, a page that is missing or an account that could not be asked about is

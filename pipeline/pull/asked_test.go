@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -28,7 +29,7 @@ func TestT68Asked(t *testing.T) {
 		{"workflow_run", `{` + strings.Replace(run, "issue_comment", "schedule", 1) + `}`, "", "", "user 2 bob workflow_run.triggering_actor", "user 2 bob workflow_run.triggering_actor"},
 		{"workflow_run", `{"workflow_run": {"event": "push"}}`, "", "", "", ""},
 	} {
-		e, err := ReadEvent(c.name, "refs/heads/main", strings.NewReader(c.raw))
+		e, err := forge.ReadEvent(c.name, "refs/heads/main", strings.NewReader(c.raw))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 // Package pull settles pull requests: it takes everything on one as far as its
 // approvals allow, keeps it from being merged before that, and says there what
-// came of it. It decides which workflows are trusted, what a fresh runner demands
-// of the ledger, which bundles are proposed, and whose word about another pull
+// came of it. It decides what a fresh runner demands of the ledger, which bundles are proposed, and whose word about another pull
 // request counts. It reaches the forge through package forge alone, and the
 // program around it through Host.
 package pull
@@ -55,7 +54,7 @@ type Settler struct {
 	Forge  forge.Forge
 	Host   Host
 	Shared SharedLedger // nil where the ledger is the clone's own
-	Event  Event        // that the workflow was started by
+	Event  forge.Event  // that the workflow was started by
 
 	LedgerRef  string
 	Apply      pipeline.ApplyOptions
@@ -129,7 +128,7 @@ func (s Settler) settle(ctx context.Context, into *Settled, over ...report.Repor
 func (s *settlement) run(ctx context.Context) {
 	var err error
 	if s.pull, err = s.Forge.PullRequest(ctx, s.number); err == nil {
-		err = s.Event.isOf(s.pull.Repository)
+		err = s.Event.IsOf(s.pull.Repository)
 	}
 	if err != nil {
 		s.fail(err)

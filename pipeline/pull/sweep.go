@@ -96,7 +96,7 @@ func (s Settler) untakenNew(ctx context.Context) ([]forge.Run, error) {
 		return nil, nil
 	}
 	runs = slices.DeleteFunc(runs, func(run forge.Run) bool {
-		return run.Workflow != eventsWorkflow || !slices.Contains(ofNoPull, run.Event) || run.ID == s.Event.ProposesAnew()
+		return run.Workflow != forge.EventsWorkflow || !slices.Contains(forge.OfNoPull, run.Event) || run.ID == s.Event.ProposesAnew()
 	})
 	if err != nil || len(runs) == 0 {
 		return nil, err
@@ -195,7 +195,7 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != eventsWorkflow || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != forge.EventsWorkflow || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (s Settler) runsOf(ctx context.Context, conclusion string, since time.Time)
 
 // pullOf is the pull request that a run was about, 0 for none.
 func pullOf(run forge.Run) int {
-	n, err := ReadNumber(run.Title[strings.LastIndexByte(run.Title, ' ')+1:])
+	n, err := forge.ReadNumber(run.Title[strings.LastIndexByte(run.Title, ' ')+1:])
 	if err != nil {
 		return 0
 	}

@@ -17,12 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// eventsWorkflow is the file whose runs tell of what happened, and hand over bundles.
-const (
-	eventsFile     = "countersign-events.yml"
-	eventsWorkflow = ".github/workflows/" + eventsFile
-)
-
 // notProposed bars a bundle, whatever is wrong with what it holds.
 func notProposed(err error) error {
 	return &fault.Error{Kind: fault.Barred, Message: err.Error(), Cause: err}
@@ -50,7 +44,7 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 		}
 	}
 	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0
-	if id := s.Event.handsOver(s.number); id != 0 && !opens {
+	if id := s.Event.HandsOver(s.number); id != 0 && !opens {
 		return s.takeRun(ctx, forge.Run{ID: id, RequestedBy: s.Event.HandedOverFor()}, rules.Policy)
 	}
 	return nil
@@ -72,7 +66,7 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of a workflow that proposes, on the pull request's own head
-		return run.ID == s.Event.handsOver(s.number) || run.Workflow != eventsWorkflow || run.HeadBranch != s.pull.Head.Branch ||
+		return run.ID == s.Event.HandsOver(s.number) || run.Workflow != forge.EventsWorkflow || run.HeadBranch != s.pull.Head.Branch ||
 			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
 	})
 	if len(runs) == 0 {
@@ -236,7 +230,7 @@ func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 func (s Settler) isOfDefaultBranch(ctx context.Context, run forge.Run) error {
 	to, err := s.Forge.DefaultBranch(ctx)
 	if err == nil {
-		err = s.Event.isOf(*to.Repository)
+		err = s.Event.IsOf(*to.Repository)
 	}
 	if err != nil {
 		return err

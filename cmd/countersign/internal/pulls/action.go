@@ -66,7 +66,7 @@ func runAction(ctx context.Context, c *console.Console) error {
 		return err
 	}
 	if args[0] == "plan" { // the outputs that a workflow's jobs go by
-		number, err := pull.ReadNumber(step.Input("pr"))
+		number, err := forge.ReadNumber(step.Input("pr"))
 		if err != nil {
 			return err
 		}

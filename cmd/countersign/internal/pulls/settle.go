@@ -194,7 +194,7 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 		sum.Fail(damaged)
 	}
 	if sweep.Event, err = session.TrustedEvent(c); err != nil { // what it hands over is then not looked at
-		sweep.Event = pull.Event{}
+		sweep.Event = forge.Event{}
 	}
 	pulls := sweep.Pulls(ctx, w.Open, sum)
 	settleEach(ctx, c, f, pulls, c.Finder(), sum)
@@ -309,7 +309,7 @@ func Plan(ctx context.Context, c *console.Console, number int) (console.Plan, er
 // mayCount reports whether what an event tells of can count. On a public repository anybody can
 // say something: what those say who may only read is left to the next run, unless the pull request is theirs.
 // What cannot be asked is left to settle.
-func mayCount(ctx context.Context, client session.ForgeClient, e pull.Event, number int) bool {
+func mayCount(ctx context.Context, client session.ForgeClient, e forge.Event, number int) bool {
 	who, author, said := e.Speaker()
 	if !said || client == nil {
 		return true

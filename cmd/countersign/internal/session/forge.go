@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // ForgeToken is what pull requests on a server are read and written with: the
@@ -270,7 +269,7 @@ func trustedForge(c *console.Console, client ForgeClient) forge.Reader {
 	}
 	_, err := TrustedEvent(c)
 	if err != nil {
-		return pull.Distrusted(err)
+		return forge.Distrusted(err)
 	}
 	return client
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -20,7 +21,7 @@ import (
 
 // TrustedEvent is the event of the workflow that this runs in, if its file is one that
 // nobody's pull request brings along.
-func TrustedEvent(c *console.Console) (pull.Event, error) {
+func TrustedEvent(c *console.Console) (forge.Event, error) {
 	e, err := ReadEvent(c.Getenv)
 	if err == nil {
 		err = e.Trusted()
@@ -125,11 +126,11 @@ func startedBy(getenv func(string) string) ([]ledger.Requester, error) {
 }
 
 // ReadEvent reads the event of the workflow that this runs in.
-func ReadEvent(getenv func(string) string) (pull.Event, error) {
+func ReadEvent(getenv func(string) string) (forge.Event, error) {
 	f, err := os.Open(getenv("GITHUB_EVENT_PATH"))
 	if err != nil {
-		return pull.Event{}, fmt.Errorf("reading the workflow's event: %w", console.PlainText(err))
+		return forge.Event{}, fmt.Errorf("reading the workflow's event: %w", console.PlainText(err))
 	}
 	defer f.Close()
-	return pull.ReadEvent(getenv("GITHUB_EVENT_NAME"), getenv("GITHUB_REF"), f)
+	return forge.ReadEvent(getenv("GITHUB_EVENT_NAME"), getenv("GITHUB_REF"), f)
 }

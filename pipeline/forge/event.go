@@ -1,4 +1,4 @@
-package pull
+package forge
 
 import (
 	"context"
@@ -10,11 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // An Event is what this program reads of the event that started a workflow
@@ -113,6 +112,12 @@ type eventRun struct {
 	} `json:"pull_requests"`
 }
 
+// EventsWorkflow is the file whose runs tell of what happened, and hand over bundles.
+const (
+	eventsFile     = "countersign-events.yml"
+	EventsWorkflow = ".github/workflows/" + eventsFile
+)
+
 // maxEvent bounds an event, in bytes; GitHub caps payloads at 25 MB.
 const maxEvent = 32 << 20
 
@@ -137,7 +142,7 @@ func (e Event) Trusted() error {
 			return nil
 		}
 		return fault.Bar(
-			"this workflow was started on "+report.Clean(e.Ref)+", whose file anybody who can push may have changed",
+			"this workflow was started on "+escape.Clean(e.Ref)+", whose file anybody who can push may have changed",
 			"start the workflow on the default branch",
 		)
 	}
@@ -152,10 +157,10 @@ type distrusted struct{ why error }
 
 // Distrusted is where approvals are read in a workflow that may be anybody's:
 // nowhere (T18).
-func Distrusted(why error) forge.Reader { return distrusted{why} }
+func Distrusted(why error) Reader { return distrusted{why} }
 
-func (f distrusted) PullRequest(context.Context, int) (forge.PullRequest, error) {
-	return forge.PullRequest{}, f.why
+func (f distrusted) PullRequest(context.Context, int) (PullRequest, error) {
+	return PullRequest{}, f.why
 }
 
 func (f distrusted) Statements(context.Context, int) ([]approval.Statement, error) {
@@ -188,10 +193,10 @@ func (e Event) PolicyBranch() (string, error) {
 	return branch, nil
 }
 
-// isOf refuses an event of another repository than the one that is worked on,
+// IsOf refuses an event of another repository than the one that is worked on,
 // whose name may be another's by now: a number is nobody else's. The event of a
 // schedule may name none.
-func (e Event) isOf(here ledger.Repository) error {
+func (e Event) IsOf(here ledger.Repository) error {
 	id := strconv.FormatInt(e.Repository.ID, 10)
 	switch {
 	case e.Name == "" || id == here.ID: // by hand there is no event
@@ -199,13 +204,13 @@ func (e Event) isOf(here ledger.Repository) error {
 	case e.Name == "schedule" && e.Repository.ID == 0:
 		return nil
 	}
-	return fault.Bar(fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), "")
+	return fault.Bar(fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, escape.Clean(here.Name), escape.Clean(here.ID)), "")
 }
 
 // FindPull returns the number of the pull request that an event is about, 0 for
 // none. It is the event's word, and for a run GitHub's, never a bundle's (T68). A
 // run is found by its head, as GitHub names no pull request for one of a fork.
-func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
+func (e Event) FindPull(ctx context.Context, f Finder) (int, error) {
 	switch run := e.WorkflowRun; {
 	case e.PullRequest != nil:
 		return e.PullRequest.Number, nil
@@ -222,12 +227,12 @@ func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
 	case run != nil && f == nil:
 		return 0, errors.New("no token to look for the pull request with")
 	case run != nil:
-		head := forge.Head{
+		head := Head{
 			Owner: run.HeadRepository.Owner.Login, Repository: strconv.FormatInt(run.HeadRepository.ID, 10),
 			Branch: run.HeadBranch, Commit: run.HeadSHA,
 		}
 		number, err := f.PullRequestOf(ctx, head)
-		if err == nil && number == 0 && run.Event == "pull_request" && forge.IsBranch(run.HeadBranch) { // closed by now
+		if err == nil && number == 0 && run.Event == "pull_request" && IsBranch(run.HeadBranch) { // closed by now
 			return f.ClosedOf(ctx, head)
 		}
 		return number, err
@@ -329,7 +334,7 @@ func (e Event) HandedOverFor() []ledger.Requester {
 	if run == nil {
 		return nil
 	}
-	return forge.StartedBy(run.Event, run.Actor.known(), run.Triggering.known())
+	return StartedBy(run.Event, run.Actor.known(), run.Triggering.known())
 }
 
 // StartedBy are those who had a workflow run in which something is proposed: the sender of its event, who
@@ -365,15 +370,15 @@ func (e Event) ended() (run *eventRun, path string, succeeded bool) {
 	return run, path, true
 }
 
-// handsOver is the run that an event is about, which may have a bundle for the pull request of
+// HandsOver is the run that an event is about, which may have a bundle for the pull request of
 // that number, 0 for none. Gitea and Forgejo name no folder of the run's file, and have the pull
 // request in its ref: one of another is none.
-func (e Event) handsOver(number int) int64 {
+func (e Event) HandsOver(number int) int64 {
 	run, path, ended := e.ended()
 	switch {
 	case !ended || run.Event == "schedule" || e.ProposesAnew() != 0:
 		return 0
-	case path == eventsWorkflow, run.Path == fmt.Sprintf("%s@refs/pull/%d/head", eventsFile, number):
+	case path == EventsWorkflow, run.Path == fmt.Sprintf("%s@refs/pull/%d/head", eventsFile, number):
 		return run.ID
 	}
 	return 0
@@ -390,21 +395,21 @@ func (e Event) Sweeps() bool {
 		return e.Inputs["pr"] == nil || e.Inputs["pr"] == ""
 	case "workflow_run":
 		run, path, ended := e.ended()
-		return ended && path == eventsWorkflow && run.Event == "schedule" && run.HeadBranch != "" && run.HeadBranch == e.Repository.DefaultBranch &&
+		return ended && path == EventsWorkflow && run.Event == "schedule" && run.HeadBranch != "" && run.HeadBranch == e.Repository.DefaultBranch &&
 			run.HeadRepository != nil && run.HeadRepository.ID == e.Repository.ID
 	}
 	return false
 }
 
-// ofNoPull start runs that are for no pull request.
-var ofNoPull = []string{"schedule", "workflow_dispatch", "push"}
+// OfNoPull start runs that are for no pull request.
+var OfNoPull = []string{"schedule", "workflow_dispatch", "push"}
 
 // ProposesAnew is the run that an event is about, if it ran for the default branch of
 // this repository and for no pull request, and may have a bundle; else 0.
 func (e Event) ProposesAnew() int64 {
 	run, path, ended := e.ended()
 	switch {
-	case !ended, path != eventsWorkflow, !slices.Contains(ofNoPull, run.Event):
+	case !ended, path != EventsWorkflow, !slices.Contains(OfNoPull, run.Event):
 		return 0
 	case run.HeadBranch == "", run.HeadBranch != e.Repository.DefaultBranch, run.HeadRepository == nil, run.HeadRepository.ID != e.Repository.ID:
 		return 0

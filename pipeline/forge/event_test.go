@@ -1,4 +1,4 @@
-package pull
+package forge
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func TestT68HandsOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := e.handsOver(2); got != now {
+			if got := e.HandsOver(2); got != now {
 				t.Errorf("%s %s: %d, want %d", path, change, got, now)
 			}
 		}
