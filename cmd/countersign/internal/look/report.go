@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -77,7 +76,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	}
 	o := html.Options{Redact: redact, LedgerRef: s.Flags.LedgerRef, LedgerCommit: snap.Tip, Links: s.Links()}
 	_, o.Elsewhere = s.KeptAt(snap.Tip)
-	page, t, masked, err := pages.Alone(snap.Tree, id, o, s.Masks())
+	page, t, masked, err := html.Alone(snap.Tree, id, o, s.Masks())
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func (b *build) page(id string, has func(address string) bool) ([]byte, error) {
 	if b.decides(t.Summary) {
 		decide = site.DecideAddress + "#" + id
 	}
-	page, masked := written(t, html.Options{
+	page, masked := html.WritePage(t, html.Options{
 		Root: "../", Decide: decide, Nav: b.nav(), Redact: b.redact, LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}, b.masks, b.read)

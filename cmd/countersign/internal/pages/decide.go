@@ -79,7 +79,7 @@ func (b *build) asks(id string) (document, error) {
 	if err != nil || len(t.Patch) == 0 || t.Proposal.PatchRedactedSHA256 != "" {
 		return nil, err
 	}
-	if _, masked := compared(t, b.masks, b.read); masked {
+	if _, masked := html.Compared(t, b.masks, b.read); masked {
 		return nil, nil
 	}
 	dir, err := fs.Sub(tree, ledger.Dir(id))

@@ -41,7 +41,7 @@ func TestAsks(t *testing.T) {
 		for other := range b.summaries {
 			if later, err := b.read(other); err != nil || other == id {
 				check(t, err)
-			} else if later.Supersedes = []string{id}; !left(compared(later, b.masks, b.read)) {
+			} else if later.Supersedes = []string{id}; !left(html.Compared(later, b.masks, b.read)) {
 				t.Errorf("%s took the place of one with a secret, and its diff is shown", other)
 			}
 		}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
@@ -212,7 +211,7 @@ func (p packer) transaction(files map[string][]byte, id string) error {
 	repo := p.report.Repositories[0]
 	elsewhere := p.Elsewhere || p.Local.KeptElsewhere(p.Repo.Config.RemoteURL(p.Flags.Remote))
 	o := html.Options{LedgerRef: repo.LedgerRef, LedgerCommit: repo.LedgerCommit, Elsewhere: elsewhere, Links: p.Links()}
-	page, _, _, err := pages.Alone(p.ledger, id, o, p.masks)
+	page, _, _, err := html.Alone(p.ledger, id, o, p.masks)
 	if err != nil {
 		return err
 	}
