@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -223,7 +222,7 @@ func (r *Repo) Commits(ids []string) ([]code.BranchCommit, error) {
 		if err != nil {
 			return err
 		}
-		when, message, _ := object.Committed(raw) // one without a time is of 0
+		when, message, _ := packfile.Committed(raw) // one without a time is of 0
 		out[i] = code.BranchCommit{ID: ids[i], Message: message, When: max(when, 0)}
 		for _, parent := range c.Parents {
 			out[i].Parents = append(out[i].Parents, parent.String())
@@ -266,7 +265,7 @@ func (r *Repo) RawCommit(_ context.Context, commit string) ([]byte, error) {
 	return readObject(r.objects, plumbing.CommitObject, r.id(commit))
 }
 
-func (r *Repo) branchTip(name string) (object.ID, error) {
+func (r *Repo) branchTip(name string) (packfile.ID, error) {
 	_, tip, err := r.firstRef(name, "refs/heads/", "refs/remotes/", "")
 	if err == nil && tip.IsZero() {
 		err = fmt.Errorf("%w: %+q", ErrNoBranch, name)
@@ -276,7 +275,7 @@ func (r *Repo) branchTip(name string) (object.ID, error) {
 
 // firstRef returns the first ref that is there of those that one of the prefixes
 // makes of a name, and what it is at; zero for none.
-func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip object.ID, err error) {
+func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip packfile.ID, err error) {
 	var names []string
 	for _, prefix := range prefixes {
 		if ref, err := refName(prefix + name); err == nil {
@@ -289,5 +288,5 @@ func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip objec
 			return full, at.id, at.err
 		}
 	}
-	return "", object.None, err
+	return "", packfile.None, err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -80,8 +79,8 @@ type Kept struct {
 }
 
 // list finds the files of a commit, by name; what is no such file is passed over.
-func (b Beside) list(s source, tip object.ID) (map[string]object.ID, error) {
-	found := map[string]object.ID{}
+func (b Beside) list(s source, tip packfile.ID) (map[string]packfile.ID, error) {
+	found := map[string]packfile.ID{}
 	if tip.IsZero() {
 		return found, nil
 	}
@@ -90,8 +89,8 @@ func (b Beside) list(s source, tip object.ID) (map[string]object.ID, error) {
 		return nil, err
 	}
 	left := b.entries
-	var walk func(dir string, depth int, id object.ID) error
-	walk = func(dir string, depth int, id object.ID) error {
+	var walk func(dir string, depth int, id packfile.ID) error
+	walk = func(dir string, depth int, id packfile.ID) error {
 		entries, err := readTree(s, id)
 		if err != nil {
 			return err
@@ -117,7 +116,7 @@ func (b Beside) list(s source, tip object.ID) (map[string]object.ID, error) {
 
 // read reads files of a commit that are wanted, all if want is nil; what is no such file, is
 // too large, or comes after as many as are read at once is passed over.
-func (b Beside) read(s source, tip object.ID, want func(name string) bool) (Kept, error) {
+func (b Beside) read(s source, tip packfile.ID, want func(name string) bool) (Kept, error) {
 	k := Kept{Tip: hexOf(tip), Files: map[string][]byte{}}
 	found, err := b.list(s, tip)
 	if err != nil {
@@ -173,13 +172,13 @@ var errUnchanged = errors.New("nothing is new")
 
 // commit makes the commit with these files, beside those of its first parent where the ref
 // grows.
-func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, when time.Time, parents ...object.ID) (object.ID, error) {
+func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, when time.Time, parents ...packfile.ID) (packfile.ID, error) {
 	var c commit
-	c.Parents = slices.DeleteFunc(parents, object.ID.IsZero)
+	c.Parents = slices.DeleteFunc(parents, packfile.ID.IsZero)
 	if b.grows && len(c.Parents) > 0 {
 		first, err := readCommit(s, c.Parents[0])
 		if err != nil {
-			return object.None, err
+			return packfile.None, err
 		}
 		c.Tree = first.Tree
 	}
@@ -188,12 +187,12 @@ func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, wh
 		if b.grows && c.Tree == base {
 			return nil, errUnchanged
 		}
-		return object.EncodeCommit(c, object.Us, object.Us, when, b.what+" of the ledger\n"), nil
+		return packfile.EncodeCommit(c, packfile.Us, packfile.Us, when, b.what+" of the ledger\n"), nil
 	})
 }
 
 // keep writes objects and moves the clone's ref to a commit.
-func (l *Ledger) keep(b Beside, old, next object.ID, batch *packfile.Batch) error {
+func (l *Ledger) keep(b Beside, old, next packfile.ID, batch *packfile.Batch) error {
 	return packfile.Hold(l.repo.objects.Dir, batch, func() error {
 		unlock, err := l.repo.lock()
 		if err != nil {
@@ -205,7 +204,7 @@ func (l *Ledger) keep(b Beside, old, next object.ID, batch *packfile.Batch) erro
 }
 
 // with are files and, where the ref grows, those that ours has and theirs has not.
-func (b Beside) with(s source, files map[string][]byte, ours, theirs object.ID) (map[string][]byte, error) {
+func (b Beside) with(s source, files map[string][]byte, ours, theirs packfile.ID) (map[string][]byte, error) {
 	if !b.grows || ours.IsZero() || ours == theirs {
 		return files, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -22,7 +21,7 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 	if s.partial != nil {
 		s.partial.ctx = ctx
 		if !theirs.IsZero() && !s.partial.has(theirs) {
-			if err := s.partial.fetch(wire.FetchRequest{Wants: []object.ID{theirs}, Depth: 1, Limit: b.fetch}); err != nil {
+			if err := s.partial.fetch(wire.FetchRequest{Wants: []packfile.ID{theirs}, Depth: 1, Limit: b.fetch}); err != nil {
 				return Kept{}, err
 			}
 		}
@@ -47,18 +46,18 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 }
 
 // fetchBeside brings the remote's to the clone, whole, and returns the pack that is held.
-func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs object.ID) (held packfile.Held, err error) {
+func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs packfile.ID) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() || repo.has(theirs) {
 		return "", nil
 	}
-	req := wire.FetchRequest{Wants: []object.ID{theirs}, Limit: b.fetch}
+	req := wire.FetchRequest{Wants: []packfile.ID{theirs}, Limit: b.fetch}
 	ours, err := repo.tip(s.local.besideRef(b))
 	if err != nil {
 		return "", err
 	}
 	if !ours.IsZero() {
-		req.Haves = []object.ID{ours}
+		req.Haves = []packfile.ID{ours}
 	}
 	if held, err = fetchPack(ctx, s.server, req, repo.objects, true); err != nil {
 		err = fmt.Errorf("fetching the %s of the ledger: %w", b.what, err)
@@ -74,7 +73,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 		s.partial.ctx = ctx
 		objects = s.partial.own
 	}
-	ours, theirs := object.None, s.local.repo.id(before.Tip)
+	ours, theirs := packfile.None, s.local.repo.id(before.Tip)
 	if s.partial == nil {
 		var err error
 		if ours, err = s.local.repo.tip(s.local.besideRef(b)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -68,7 +68,7 @@ func (r *Repo) Stage(ctx context.Context, files []patch.Change) error {
 	var info strings.Builder
 	for _, f := range files {
 		if f.After == nil {
-			fmt.Fprintf(&info, "0 %s 0\t%s\x00", r.objects.Format.Hex(object.None), f.Path)
+			fmt.Fprintf(&info, "0 %s 0\t%s\x00", r.objects.Format.Hex(packfile.None), f.Path)
 		} else {
 			fmt.Fprintf(&info, "%06o %s 0\t%s\x00", uint32(f.After.Mode), r.blobID(f.After), f.Path)
 		}

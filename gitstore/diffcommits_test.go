@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -115,9 +115,9 @@ func TestT31T33DiffRefuses(t *testing.T) {
 	raw := func(entries ...string) string { // whatever order and names
 		var b strings.Builder
 		for _, e := range entries {
-			id := object.ParseID(blob)
+			id := packfile.ParseID(blob)
 			if strings.HasPrefix(e, "40000 ") {
-				id = object.ParseID(tree)
+				id = packfile.ParseID(tree)
 			}
 			b.WriteString(e + "\x00" + string(id.Append(nil)))
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -54,18 +53,18 @@ func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string, history bo
 
 // fetch is Fetch, with zero for a ref that is not there. A ref may move between
 // two questions, and a server then has nothing under the old name.
-func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (object.ID, error) {
+func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (packfile.ID, error) {
 	if _, err := refName(ref); err != nil && ref != "HEAD" {
-		return object.None, err
+		return packfile.None, err
 	}
 	r.fetching.Lock()
 	defer r.fetching.Unlock()
-	var before object.ID
+	var before packfile.ID
 	var failed error
 	for range 3 {
 		tip, err := s.Tip(ctx, ref)
 		if err != nil || tip.IsZero() {
-			return object.None, err
+			return packfile.None, err
 		}
 		if tip == before {
 			break
@@ -78,11 +77,11 @@ func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bo
 		}
 		before = tip
 	}
-	return object.None, failed
+	return packfile.None, failed
 }
 
 // bring gets what a commit needs, and keeps it.
-func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip object.ID, history bool) error {
+func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip packfile.ID, history bool) error {
 	if slices.Contains(r.brought, tip) {
 		return nil
 	}
@@ -102,7 +101,7 @@ func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip object
 
 // bringWhole is for a clone of which git says that all is there that a ref
 // leads to.
-func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip object.ID) error {
+func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip packfile.ID) error {
 	ours := keptRef(s, ref)
 	now, err := r.tip(ours)
 	if err != nil || now == tip {
@@ -114,7 +113,7 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip o
 	}
 	within, err := r.within(ctx, tips, tip)
 	if err == nil && !within {
-		held, err := fetchPack(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: tips, Limit: fetchLimit}, r.objects, true)
+		held, err := fetchPack(ctx, s, wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: tips, Limit: fetchLimit}, r.objects, true)
 		if err != nil {
 			return err
 		}
@@ -147,7 +146,7 @@ func fetchPack(ctx context.Context, s *wire.Server, req wire.FetchRequest, to *g
 	return held, err
 }
 
-func (r *Repo) has(id object.ID) bool {
+func (r *Repo) has(id packfile.ID) bool {
 	_, _, err := r.objects.Size(id)
 	return err == nil
 }
@@ -166,7 +165,7 @@ func keptRef(s *wire.Server, ref string) plumbing.ReferenceName {
 }
 
 // keep makes a ref of ours name a commit, whatever it named before, which probably was old.
-func (r *Repo) keep(name plumbing.ReferenceName, old, commit object.ID) error {
+func (r *Repo) keep(name plumbing.ReferenceName, old, commit packfile.ID) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
@@ -190,8 +189,8 @@ const maxHaves = 256
 
 // tips are commits that refs lead to, HEAD first with those before it: a
 // server knows some of them, and sends what these do not lead to.
-func (r *Repo) tips() ([]object.ID, error) {
-	var out []object.ID
+func (r *Repo) tips() ([]packfile.ID, error) {
+	var out []packfile.ID
 	if head, err := r.ask("rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		if out, err = haves(r.objects, r.id(head)); err != nil {
 			return nil, err
@@ -211,7 +210,7 @@ func (r *Repo) tips() ([]object.ID, error) {
 }
 
 // within reports whether a commit is one of tips or before one. If so, git sees to it that all of it is here.
-func (r *Repo) within(ctx context.Context, tips []object.ID, commit object.ID) (bool, error) {
+func (r *Repo) within(ctx context.Context, tips []packfile.ID, commit packfile.ID) (bool, error) {
 	if !r.has(commit) {
 		return false, nil
 	}
@@ -224,7 +223,7 @@ func (r *Repo) within(ctx context.Context, tips []object.ID, commit object.ID) (
 }
 
 // wholeHistory reports whether a commit and all before it are here.
-func (r *Repo) wholeHistory(ctx context.Context, commit object.ID) (bool, error) {
+func (r *Repo) wholeHistory(ctx context.Context, commit packfile.ID) (bool, error) {
 	if !r.has(commit) {
 		return false, nil
 	}
@@ -242,12 +241,12 @@ func cutIsNil(err error) error {
 // absentFiles returns the files of a commit that are not here; a directory that
 // is not is packfile.ErrMissing. What is in known, the tree of a commit that is
 // all here, is not looked at again.
-func (r *Repo) absentFiles(commit, known object.ID) (files []object.ID, err error) {
+func (r *Repo) absentFiles(commit, known packfile.ID) (files []packfile.ID, err error) {
 	c, err := readCommit(r.objects, commit)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[object.ID]bool{}
+	seen := map[packfile.ID]bool{}
 	err = diffTrees(r.objects, known, c.Tree, func(d treeChange) error {
 		if d.new.id.IsZero() || d.new.mode == submodule || seen[d.new.id] {
 			return fs.SkipDir
@@ -266,7 +265,7 @@ func (r *Repo) absentFiles(commit, known object.ID) (files []object.ID, err erro
 }
 
 // wholeTree reports whether all files of a commit are here.
-func (r *Repo) wholeTree(commit, known object.ID) (bool, error) {
+func (r *Repo) wholeTree(commit, known packfile.ID) (bool, error) {
 	files, err := r.absentFiles(commit, known)
 	return err == nil && len(files) == 0, missingIsNil(err)
 }

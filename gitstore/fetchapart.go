@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -23,8 +22,8 @@ func (r *Repo) ownObjects() string { return filepath.Join(r.stateDir(), "objects
 
 // lacking is how a clone has less than its refs lead to.
 type lacking struct {
-	before  []object.ID // commits whose parents are not here (.git/shallow)
-	partial bool        // files that were not needed are not here
+	before  []packfile.ID // commits whose parents are not here (.git/shallow)
+	partial bool          // files that were not needed are not here
 }
 
 func (l lacking) nothing() bool { return len(l.before) == 0 && !l.partial }
@@ -56,7 +55,7 @@ func (r *Repo) isPartial() (bool, error) {
 
 // bringApart is for a shallow or partial clone: the files of one commit and, where
 // history is asked for, all commits before it.
-func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip object.ID, history bool) error {
+func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip packfile.ID, history bool) error {
 	own, err := r.openOwn()
 	if err != nil {
 		return err
@@ -84,8 +83,8 @@ func (r *Repo) openOwn() (*git.Objects, error) {
 }
 
 // bringHistory gets the commits alone where the server can do that.
-func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Objects, tip object.ID) error {
-	req := wire.FetchRequest{Wants: []object.ID{tip}, Haves: r.brought}
+func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Objects, tip packfile.ID) error {
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: r.brought}
 	if s.CanFilter() {
 		req.Filter = "tree:0"
 	}
@@ -102,7 +101,7 @@ func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Object
 // bringFiles gets all files of a commit that tip descends from: those that are
 // not here, or all of them, or, from a server that gives nothing by its hash,
 // all that tip leads to.
-func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects, clone lacking, commit, tip object.ID) error {
+func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects, clone lacking, commit, tip packfile.ID) error {
 	known, err := r.knownTree(clone)
 	if err != nil {
 		return err
@@ -111,7 +110,7 @@ func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects,
 		return err
 	}
 	err = r.bringChanged(ctx, s, own, commit, known)
-	for _, req := range []wire.FetchRequest{{Wants: []object.ID{commit}, Depth: 1}, {Wants: []object.ID{tip}}} {
+	for _, req := range []wire.FetchRequest{{Wants: []packfile.ID{commit}, Depth: 1}, {Wants: []packfile.ID{tip}}} {
 		if err != nil && !unreachable(err) && !errors.Is(err, wire.ErrTooLarge) {
 			err = r.bringTo(ctx, s, own, req)
 		}
@@ -131,8 +130,8 @@ const maxFiles = 5000
 
 // bringChanged gets the directories of a commit, and then those files that are
 // not here.
-func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Objects, commit, known object.ID) error {
-	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []object.ID{commit}, Depth: 1, Filter: "blob:none"})
+func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Objects, commit, known packfile.ID) error {
+	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []packfile.ID{commit}, Depth: 1, Filter: "blob:none"})
 	if err != nil {
 		return err
 	}
@@ -147,9 +146,9 @@ func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Object
 }
 
 // knownTree is a tree of which git has all, zero if none is known.
-func (r *Repo) knownTree(clone lacking) (object.ID, error) {
+func (r *Repo) knownTree(clone lacking) (packfile.ID, error) {
 	if clone.partial || len(clone.before) == 0 {
-		return object.None, nil
+		return packfile.None, nil
 	}
 	c, err := readCommit(r.objects, clone.before[0])
 	return c.Tree, missingIsNil(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -39,8 +39,8 @@ type History struct {
 	First bool
 
 	objects   *git.Objects
-	tip, from object.ID
-	seen      object.ID // what was remembered
+	tip, from packfile.ID
+	seen      packfile.ID // what was remembered
 }
 
 // ErrNoLedger is a ledger's ref that is not there.
@@ -83,7 +83,7 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 func (l *Ledger) Remember(h *History) error {
 	c := l.checkOf(h.tip)
 	if h.from.IsZero() {
-		c.verify = func(object.ID) error { return nil }
+		c.verify = func(packfile.ID) error { return nil }
 	}
 	err := l.seen.hold(h.seen, h.tip, c)
 	if err == nil {
@@ -93,12 +93,12 @@ func (l *Ledger) Remember(h *History) error {
 }
 
 // commitNamed reads a whole commit id or a ref's full name; "" is none.
-func (r *Repo) commitNamed(name string) (object.ID, error) {
+func (r *Repo) commitNamed(name string) (packfile.ID, error) {
 	if id := r.id(name); name == "" || !id.IsZero() {
 		return id, nil
 	}
 	if !strings.HasPrefix(name, "refs/") {
-		return object.None, lineage.NotInHistory(name, ": give all digits of an id, or the full name of a ref")
+		return packfile.None, lineage.NotInHistory(name, ": give all digits of an id, or the full name of a ref")
 	}
 	id, err := r.tip(plumbing.ReferenceName(name))
 	if err == nil && id.IsZero() {
@@ -114,13 +114,13 @@ func (r *Repo) commitNamed(name string) (object.ID, error) {
 const maxTags = 10
 
 // peel follows a tag to what it names, if an object is one.
-func (r *Repo) peel(id object.ID) (object.ID, plumbing.ObjectType, error) {
+func (r *Repo) peel(id packfile.ID) (packfile.ID, plumbing.ObjectType, error) {
 	for range maxTags {
 		o, err := r.objects.View(id)
 		if err != nil || o.Type != plumbing.TagObject {
 			return id, o.Type, err
 		}
-		next, _, tagged := object.HeaderLine(string(o.Data), "object ")
+		next, _, tagged := packfile.HeaderLine(string(o.Data), "object ")
 		if !tagged {
 			return id, o.Type, lineage.NotInHistory(id.String(), ": the tag is malformed")
 		}
@@ -137,18 +137,18 @@ func (r *Repo) distortions() (d lineage.Distortions, err error) {
 	if d.Grafted, err = idsIn(filepath.Join(r.gitDir, "info", "grafts")); err != nil {
 		return d, err
 	}
-	d.Replaced = map[object.ID]bool{}
+	d.Replaced = map[packfile.ID]bool{}
 	refs, err := r.refs("refs/replace")
 	for name := range refs {
-		if id := strings.TrimPrefix(name, "refs/replace/"); object.IsID(id) {
-			d.Replaced[object.ParseID(id)] = true
+		if id := strings.TrimPrefix(name, "refs/replace/"); packfile.IsID(id) {
+			d.Replaced[packfile.ParseID(id)] = true
 		}
 	}
 	return d, err
 }
 
 // idsIn reads the first word of each line.
-func idsIn(file string) (map[object.ID]bool, error) {
+func idsIn(file string) (map[packfile.ID]bool, error) {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -156,10 +156,10 @@ func idsIn(file string) (map[object.ID]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := map[object.ID]bool{}
+	ids := map[packfile.ID]bool{}
 	for line := range strings.Lines(string(raw)) {
-		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); object.IsID(word) {
-			ids[object.ParseID(word)] = true
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); packfile.IsID(word) {
+			ids[packfile.ParseID(word)] = true
 		}
 	}
 	return ids, nil

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // keptFile is a file of the program's own about this ledger, of a kind.
@@ -43,6 +43,6 @@ func (l *Ledger) WriteKept(kind string, data []byte) error {
 // SeenAt is the tip that was last seen of the ledger of a remote, "" for none. What
 // remembers it and cannot be read is an error.
 func (l *Ledger) SeenAt(at Place) (string, error) {
-	tip, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), object.None).read()
+	tip, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), packfile.None).read()
 	return hexOf(tip), err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -27,7 +26,7 @@ func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte
 		return s.local.Leaves(ctx, tip, hash)
 	}
 	s.partial.ctx = ctx
-	at := object.ParseID(tip)
+	at := packfile.ParseID(tip)
 	all, err := leaves(s.partial.own, at, hash)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return all, err
@@ -39,7 +38,7 @@ func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte
 }
 
 // leaves follows first parents: no ledger has others, and the audit says so.
-func leaves(s source, tip object.ID, hash func([]byte) [32]byte) (all []Leaf, err error) {
+func leaves(s source, tip packfile.ID, hash func([]byte) [32]byte) (all []Leaf, err error) {
 	for c, err := range ancestors(s, tip) {
 		if err != nil {
 			return nil, err

@@ -7,13 +7,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // TestCheckEntries: what newNode refuses of a sorted tree, and what is not sorted.
 func TestCheckEntries(t *testing.T) {
-	id := object.ParseID("0123456789012345678901234567890123456789")
+	id := packfile.ParseID("0123456789012345678901234567890123456789")
 	file := func(name string) treeEntry { return treeEntry{name, filemode.Regular, id} }
 	dir := func(name string) treeEntry { return treeEntry{name, filemode.Dir, id} }
 	tests := []struct {
@@ -54,7 +53,7 @@ type counted struct {
 	entries, asked int
 }
 
-func (c *counted) View(id object.ID) (packfile.Object, error) {
+func (c *counted) View(id packfile.ID) (packfile.Object, error) {
 	c.asked++
 	entries := make([]treeEntry, c.entries)
 	for i := range entries {
@@ -69,7 +68,7 @@ func TestLister(t *testing.T) {
 	l := &lister{source: trees}
 	read := func(n, want int) {
 		t.Helper()
-		id := object.ParseID(fmt.Sprintf("%040x", n))
+		id := packfile.ParseID(fmt.Sprintf("%040x", n))
 		got, err := l.list(id)
 		if err != nil || got.bad != nil || len(got.entries) != trees.entries || got.entries[0].name != id.String()+"-00000000" {
 			t.Fatalf("tree %d: %d entries, %v, %v", n, len(got.entries), got.bad, err)

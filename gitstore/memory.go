@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -31,10 +30,10 @@ type memory struct {
 	file string
 	at   string // the address of the repository that keeps it, if that is another; "" else
 	// known is a tip that the caller knows of from elsewhere, or zero.
-	known object.ID
+	known packfile.ID
 }
 
-func (r *Repo) memory(name string, known object.ID) memory {
+func (r *Repo) memory(name string, known packfile.ID) memory {
 	return memory{repo: r, name: name, file: filepath.Join(r.stateDir(), "tips", shortName(name)+".json"), known: known}
 }
 
@@ -47,9 +46,9 @@ type remembered struct {
 
 // read returns the last tip, zero if none was seen yet. A file that cannot be
 // read is an error: it must not read as no memory.
-func (m memory) read() (object.ID, error) {
+func (m memory) read() (packfile.ID, error) {
 	doc, err := m.document()
-	return object.ParseID(doc.Tip), err
+	return packfile.ParseID(doc.Tip), err
 }
 
 // document is all that the file holds, and nothing if there is none.
@@ -61,7 +60,7 @@ func (m memory) document() (doc remembered, err error) {
 	if err == nil {
 		err = canon.Unmarshal(raw, &doc)
 	}
-	if err == nil && (doc.Ledger != m.name || !object.IsID(doc.Tip)) {
+	if err == nil && (doc.Ledger != m.name || !packfile.IsID(doc.Tip)) {
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
@@ -71,7 +70,7 @@ func (m memory) document() (doc remembered, err error) {
 }
 
 // write replaces the memory. The caller holds the repository's lock.
-func (m memory) write(tip object.ID) error {
+func (m memory) write(tip packfile.ID) error {
 	line, err := canon.Line(remembered{m.name, tip.String(), m.at})
 	if err == nil {
 		err = writeState(m.file, line)
@@ -85,8 +84,8 @@ func (m memory) write(tip object.ID) error {
 // A tipCheck says of one tip whether a commit is it or an ancestor of it, and
 // what is wrong with the commits after one; after zero, with all.
 type tipCheck struct {
-	descends func(ancestor object.ID) (bool, error)
-	verify   func(from object.ID) error
+	descends func(ancestor packfile.ID) (bool, error)
+	verify   func(from packfile.ID) error
 }
 
 // hold refuses a tip that does not descend from what is known and from seen,
@@ -94,7 +93,7 @@ type tipCheck struct {
 // read later, it may be another process's, and newer. Where nothing can be
 // written (an auditor's read-only copy), the tip is held to the memory all the
 // same.
-func (m memory) hold(seen, tip object.ID, c tipCheck) error {
+func (m memory) hold(seen, tip packfile.ID, c tipCheck) error {
 	if err := m.follows(seen, tip, c.descends); err != nil || tip == seen {
 		return err
 	}
@@ -109,8 +108,8 @@ func (m memory) hold(seen, tip object.ID, c tipCheck) error {
 }
 
 // follows refuses a tip that does not descend from what is known and from seen.
-func (m memory) follows(seen, tip object.ID, descends func(ancestor object.ID) (bool, error)) error {
-	for _, must := range []object.ID{m.known, seen} {
+func (m memory) follows(seen, tip packfile.ID, descends func(ancestor packfile.ID) (bool, error)) error {
+	for _, must := range []packfile.ID{m.known, seen} {
 		if err := lineage.Held(m.name, tip, must, descends); err != nil {
 			return err
 		}
@@ -119,7 +118,7 @@ func (m memory) follows(seen, tip object.ID, descends func(ancestor object.ID) (
 }
 
 // remember is advance where the memory can be written.
-func (m memory) remember(seen, tip object.ID) error {
+func (m memory) remember(seen, tip packfile.ID) error {
 	err := m.advance(seen, tip)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
@@ -129,7 +128,7 @@ func (m memory) remember(seen, tip object.ID) error {
 
 // advance remembers a tip that descends from seen. If another process has
 // remembered something else meanwhile, that stays: it saw at least as much.
-func (m memory) advance(seen, tip object.ID) error {
+func (m memory) advance(seen, tip packfile.ID) error {
 	unlock, err := m.repo.lock()
 	if err != nil {
 		return err
@@ -142,7 +141,7 @@ func (m memory) advance(seen, tip object.ID) error {
 }
 
 // descends is lineage.Descends over a source.
-func descends(s source, tip, ancestor object.ID) (bool, error) {
+func descends(s source, tip, ancestor packfile.ID) (bool, error) {
 	return lineage.Descends(s, tip, ancestor)
 }
 
@@ -174,7 +173,7 @@ func (e *UnverifiedError) Hint() string {
 // verifyNew audits what is after from, all of it for zero, if the ledger is to
 // be verified at all. A history that is not here to its root, of which nothing
 // was known, is taken as it is: there is nothing to hold it to.
-func (l *Ledger) verifyNew(name string, objects source, from, tip object.ID) error {
+func (l *Ledger) verifyNew(name string, objects source, from, tip packfile.ID) error {
 	if l.verify == nil || tip.IsZero() || from == tip {
 		return nil
 	}
@@ -195,7 +194,7 @@ func (l *Ledger) verifyNew(name string, objects source, from, tip object.ID) err
 type Record func(tree fs.FS, remembered string) (writing.Entry, error)
 
 // acceptable holds a tip to what a person looked at and accepts.
-func (m memory) acceptable(now object.ID, tip string, c tipCheck) (seen object.ID, err error) {
+func (m memory) acceptable(now packfile.ID, tip string, c tipCheck) (seen packfile.ID, err error) {
 	if seen, err = m.read(); err != nil {
 		return seen, err
 	}
@@ -203,7 +202,7 @@ func (m memory) acceptable(now object.ID, tip string, c tipCheck) (seen object.I
 		return seen, fault.Refuse(fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip), "")
 	}
 	var rollback *RollbackError
-	for _, must := range []object.ID{seen, m.known} {
+	for _, must := range []packfile.ID{seen, m.known} {
 		err := lineage.Held(m.name, now, must, c.descends)
 		if errors.As(err, &rollback) {
 			return must, nil
@@ -243,14 +242,14 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	return made.String(), packfile.Hold(objects.Dir, batch, func() error { return l.move(now, made) })
 }
 
-func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen object.ID, record Record) (object.ID, error) {
+func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen packfile.ID, record Record) (packfile.ID, error) {
 	tree, err := commitTree(s, now)
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	entry, err := record(tree, seen.String())
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	return chain(s, to, now, []writing.Entry{entry}, l.pages, l.sign)
 }
@@ -273,12 +272,12 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	m := s.seen
 	m.known = s.known
 	seen, err := m.acceptable(now, tip, tipCheck{
-		func(a object.ID) (bool, error) { return descends(objects, now, a) },
-		func(from object.ID) error {
+		func(a packfile.ID) (bool, error) { return descends(objects, now, a) },
+		func(from packfile.ID) error {
 			if s.partial != nil {
 				return s.verifyPartial(from, now)
 			}
-			return s.verifyWhole(from, object.None, now)
+			return s.verifyWhole(from, packfile.None, now)
 		},
 	})
 	if err != nil {
@@ -305,10 +304,10 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 
 // fetchAccepted gets what is needed of a tip that the memory would refuse, and
 // returns where its objects go, and the pack that is held until a ref leads to it.
-func (s *Shared) fetchAccepted(ctx context.Context, now object.ID) (from source, dir string, held packfile.Held, err error) {
+func (s *Shared) fetchAccepted(ctx context.Context, now packfile.ID) (from source, dir string, held packfile.Held, err error) {
 	if s.partial != nil {
 		s.partial.ctx = ctx
-		return s.partial, s.partial.own.Dir, "", s.partial.fetchTip(now, object.None)
+		return s.partial, s.partial.own.Dir, "", s.partial.fetchTip(now, packfile.None)
 	}
 	ours, err := s.local.tip()
 	if err == nil {
@@ -318,7 +317,7 @@ func (s *Shared) fetchAccepted(ctx context.Context, now object.ID) (from source,
 }
 
 // accepted moves the memory, and the clone's own ref if it has one.
-func (s *Shared) accepted(made object.ID) error {
+func (s *Shared) accepted(made packfile.ID) error {
 	seen, err := s.seen.read()
 	if err == nil {
 		err = s.seen.advance(seen, made)
@@ -330,7 +329,7 @@ func (s *Shared) accepted(made object.ID) error {
 	if err != nil {
 		return err
 	}
-	if err := s.local.repo.keep(setAside(ours), object.None, ours); err != nil {
+	if err := s.local.repo.keep(setAside(ours), packfile.None, ours); err != nil {
 		return err
 	}
 	if err := s.local.move(ours, made); err != nil {
@@ -340,6 +339,6 @@ func (s *Shared) accepted(made object.ID) error {
 }
 
 // setAside is the ref that keeps what a clone had.
-func setAside(tip object.ID) plumbing.ReferenceName {
+func setAside(tip packfile.ID) plumbing.ReferenceName {
 	return plumbing.ReferenceName("refs/agent/set-aside/" + tip.String()[:12])
 }

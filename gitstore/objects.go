@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
@@ -23,8 +22,8 @@ import (
 // source is where objects are read from, whose content is shared and must not be
 // modified. Several goroutines may use it.
 type source interface {
-	View(id object.ID) (packfile.Object, error)
-	Size(id object.ID) (plumbing.ObjectType, int64, error)
+	View(id packfile.ID) (packfile.Object, error)
+	Size(id packfile.ID) (plumbing.ObjectType, int64, error)
 }
 
 // overlay serves what is not written yet before what is there.
@@ -33,14 +32,14 @@ type overlay struct {
 	source
 }
 
-func (o overlay) View(id object.ID) (packfile.Object, error) {
+func (o overlay) View(id packfile.ID) (packfile.Object, error) {
 	if object, ok := o.new.Get(id); ok {
 		return object, nil
 	}
 	return o.source.View(id)
 }
 
-func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
+func (o overlay) Size(id packfile.ID) (plumbing.ObjectType, int64, error) {
 	if object, ok := o.new.Get(id); ok {
 		return object.Type, int64(len(object.Data)), nil
 	}
@@ -52,7 +51,7 @@ func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 // again are small and never end. Several goroutines may use it.
 type lister struct {
 	source
-	recent object.Recent[object.ID, list]
+	recent packfile.Recent[packfile.ID, list]
 }
 
 // maxListed is how many entries the lists have that are kept, and as many again of those before.
@@ -65,7 +64,7 @@ type list struct {
 	bad     error
 }
 
-func (l *lister) list(id object.ID) (list, error) {
+func (l *lister) list(id packfile.ID) (list, error) {
 	if got, known := l.recent.Get(id); known {
 		return got, nil
 	}
@@ -80,7 +79,7 @@ func (l *lister) list(id object.ID) (list, error) {
 
 // readObject returns the content of an object, which must have this type. It is
 // shared.
-func readObject(s source, kind plumbing.ObjectType, id object.ID) ([]byte, error) {
+func readObject(s source, kind plumbing.ObjectType, id packfile.ID) ([]byte, error) {
 	o, err := s.View(id)
 	if err == nil && o.Type != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
@@ -89,17 +88,17 @@ func readObject(s source, kind plumbing.ObjectType, id object.ID) ([]byte, error
 }
 
 // commit is short for what an object has of one.
-type commit = object.Commit
+type commit = packfile.Commit
 
-func readCommit(s source, id object.ID) (commit, error) {
+func readCommit(s source, id packfile.ID) (commit, error) {
 	c, _, err := readRawCommit(s, id)
 	return c, err
 }
 
 // readRawCommit is readCommit with the bytes, which are shared.
-func readRawCommit(s source, id object.ID) (c commit, raw []byte, err error) {
+func readRawCommit(s source, id packfile.ID) (c commit, raw []byte, err error) {
 	if raw, err = readObject(s, plumbing.CommitObject, id); err == nil {
-		c, err = object.ParseCommit(raw)
+		c, err = packfile.ParseCommit(raw)
 	}
 	if err != nil {
 		return commit{}, nil, fmt.Errorf("reading commit %s: %w", id, err)
@@ -108,9 +107,9 @@ func readRawCommit(s source, id object.ID) (c commit, raw []byte, err error) {
 }
 
 // treeOf returns the tree of a commit, zero for no commit.
-func treeOf(s source, commit object.ID) (object.ID, error) {
+func treeOf(s source, commit packfile.ID) (packfile.ID, error) {
 	if commit.IsZero() {
-		return object.None, nil
+		return packfile.None, nil
 	}
 	c, err := readCommit(s, commit)
 	return c.Tree, err
@@ -127,11 +126,11 @@ func identity(name, email string) string {
 type treeEntry struct {
 	name string
 	mode filemode.FileMode
-	id   object.ID
+	id   packfile.ID
 }
 
 // readTree returns the entries of a tree, which are shared.
-func readTree(s source, id object.ID) ([]treeEntry, error) {
+func readTree(s source, id packfile.ID) ([]treeEntry, error) {
 	if l, is := s.(*lister); is {
 		got, err := l.list(id)
 		return got.entries, err
@@ -139,11 +138,11 @@ func readTree(s source, id object.ID) ([]treeEntry, error) {
 	return parsedTree(s, id)
 }
 
-func parsedTree(s source, id object.ID) ([]treeEntry, error) {
+func parsedTree(s source, id packfile.ID) ([]treeEntry, error) {
 	raw, err := readObject(s, plumbing.TreeObject, id)
 	if err == nil {
 		var entries []treeEntry
-		if entries, err = parseTree(raw, object.FormatOf(id)); err == nil {
+		if entries, err = parseTree(raw, packfile.FormatOf(id)); err == nil {
 			return entries, nil
 		}
 	}
@@ -152,7 +151,7 @@ func parsedTree(s source, id object.ID) ([]treeEntry, error) {
 
 // parseTree reads a tree object: entries of "<octal mode> <name>\0" and the
 // bytes of an id, as many as there are.
-func parseTree(raw []byte, f object.Format) ([]treeEntry, error) {
+func parseTree(raw []byte, f packfile.Format) ([]treeEntry, error) {
 	entries := make([]treeEntry, 0, bytes.Count(raw, []byte{0})) // an id may hold some as well
 	for rest := string(raw); rest != ""; {
 		mode, after, ok1 := strings.Cut(rest, " ")
@@ -192,7 +191,7 @@ func checkEntries(entries []treeEntry) error {
 // compareEntries is Git's order: a directory sorts as if its name ended in a
 // slash.
 func compareEntries(a, b treeEntry) int {
-	return object.CompareNames(a.name, a.mode == filemode.Dir, b.name, b.mode == filemode.Dir)
+	return packfile.CompareNames(a.name, a.mode == filemode.Dir, b.name, b.mode == filemode.Dir)
 }
 
 func encodeTree(entries []treeEntry) []byte {
@@ -210,7 +209,7 @@ func encodeTree(entries []treeEntry) []byte {
 }
 
 // entryAt returns what a path is in a tree; a zero entry means nothing.
-func entryAt(s source, root object.ID, name string) (treeEntry, error) {
+func entryAt(s source, root packfile.ID, name string) (treeEntry, error) {
 	e := treeEntry{mode: filemode.Dir, id: root}
 	for _, part := range strings.Split(name, "/") {
 		entries, err := directoryEntries(s, e)
@@ -232,7 +231,7 @@ type treeChange struct {
 // diffTrees calls visit for every path that differs, directories before what is
 // in them; the whole tree is the path "". Equal directories are not read, nor what is
 // below where visit returns fs.SkipDir.
-func diffTrees(s source, old, new object.ID, visit func(treeChange) error) error {
+func diffTrees(s source, old, new packfile.ID, visit func(treeChange) error) error {
 	if old == new {
 		return nil
 	}
@@ -297,19 +296,19 @@ func directoryEntries(s source, e treeEntry) ([]treeEntry, error) {
 
 // A link is one commit of a linear history.
 type link struct {
-	id, parent object.ID
-	tree       object.ID
+	id, parent packfile.ID
+	tree       packfile.ID
 }
 
 // An ancestor is a commit as it was read.
 type ancestor struct {
-	id object.ID
+	id packfile.ID
 	commit
 	raw []byte // shared
 }
 
 // ancestors are a commit and those before it, by first parents; the error is the last.
-func ancestors(s source, tip object.ID) iter.Seq2[ancestor, error] {
+func ancestors(s source, tip packfile.ID) iter.Seq2[ancestor, error] {
 	return func(yield func(ancestor, error) bool) {
 		for at := tip; !at.IsZero(); {
 			c, raw, err := readRawCommit(s, at)
@@ -323,7 +322,7 @@ func ancestors(s source, tip object.ID) iter.Seq2[ancestor, error] {
 
 // between returns the commits after an ancestor up to tip, oldest first; all of
 // them for a zero one.
-func between(s source, after, tip object.ID) (out []link, err error) {
+func between(s source, after, tip packfile.ID) (out []link, err error) {
 	if tip == after {
 		return nil, nil
 	}

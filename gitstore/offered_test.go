@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -202,7 +202,7 @@ func thin(t *testing.T, deltas map[string][]byte) []byte {
 		for size >>= 4; size > 0; size >>= 7 {
 			pack, b = append(pack, b|0x80), byte(size&0x7f)
 		}
-		id := object.ParseID(on)
+		id := packfile.ParseID(on)
 		pack = append(append(append(pack, b), id.Append(nil)...), zipped(t, delta)...)
 	}
 	return sealed(pack)

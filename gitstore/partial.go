@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -31,10 +30,10 @@ type partialCopy struct {
 	own    *git.Objects
 
 	mu    sync.Mutex
-	tip   object.ID // what to ask for again where the server gives no objects by hash
-	depth int       // how many commits are needed, from the tip on back
-	whole bool      // all of them were fetched
-	base  object.ID // the last commit of which all was fetched at once
+	tip   packfile.ID // what to ask for again where the server gives no objects by hash
+	depth int         // how many commits are needed, from the tip on back
+	whole bool        // all of them were fetched
+	base  packfile.ID // the last commit of which all was fetched at once
 }
 
 func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
@@ -49,7 +48,7 @@ func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
 var maxCachePacks = 200
 
 // openObjects opens an objects directory of ours, which it makes if need be.
-func openObjects(dir string, format object.Format) (*git.Objects, error) {
+func openObjects(dir string, format packfile.Format) (*git.Objects, error) {
 	own := &git.Objects{Dir: dir, Format: format}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -59,19 +58,19 @@ func openObjects(dir string, format object.Format) (*git.Objects, error) {
 }
 
 // View returns an object, which it fetches if it is not here.
-func (p *partialCopy) View(id object.ID) (packfile.Object, error) {
+func (p *partialCopy) View(id packfile.ID) (packfile.Object, error) {
 	o, err := p.own.View(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return o, err
 	}
-	if err := p.fetchObjects([]object.ID{id}, shallow); err != nil {
+	if err := p.fetchObjects([]packfile.ID{id}, shallow); err != nil {
 		return packfile.Object{}, err
 	}
 	return p.own.View(id)
 }
 
 // Size returns an object's type and size, likewise.
-func (p *partialCopy) Size(id object.ID) (plumbing.ObjectType, int64, error) {
+func (p *partialCopy) Size(id packfile.ID) (plumbing.ObjectType, int64, error) {
 	kind, size, err := p.own.Size(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return kind, size, err
@@ -82,7 +81,7 @@ func (p *partialCopy) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	return p.own.Size(id)
 }
 
-func (p *partialCopy) has(id object.ID) bool {
+func (p *partialCopy) has(id packfile.ID) bool {
 	_, _, err := p.own.Size(id)
 	return err == nil
 }
@@ -92,13 +91,13 @@ func (p *partialCopy) has(id object.ID) bool {
 // what came after seen, the commit that was remembered, where all before that is here
 // anyway, and else the whole commit. The commit alone says nothing there, as a history
 // that was fetched has commits without all that they lead to (T80).
-func (p *partialCopy) fetchTip(tip, seen object.ID) error {
+func (p *partialCopy) fetchTip(tip, seen packfile.ID) error {
 	p.tip, p.depth, p.whole = tip, 1, false
 	if p.server.CanFilter() {
 		if p.has(tip) {
 			return nil
 		}
-		return p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: "tree:2"})
+		return p.fetch(wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1, Filter: "tree:2"})
 	}
 	p.whole = true
 	if p.isWhole(tip) {
@@ -109,7 +108,7 @@ func (p *partialCopy) fetchTip(tip, seen object.ID) error {
 		base = seen
 	}
 	if !base.IsZero() && !seen.IsZero() && seen != tip {
-		if err := p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{seen}, Shallow: []object.ID{seen}}); err != nil {
+		if err := p.fetch(wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: []packfile.ID{seen}, Shallow: []packfile.ID{seen}}); err != nil {
 			return err
 		}
 		after, err := descends(p.own, tip, base)
@@ -119,7 +118,7 @@ func (p *partialCopy) fetchTip(tip, seen object.ID) error {
 			}
 		}
 	}
-	if err := p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}); err != nil {
+	if err := p.fetch(wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1}); err != nil {
 		return err
 	}
 	p.base = tip
@@ -128,12 +127,12 @@ func (p *partialCopy) fetchTip(tip, seen object.ID) error {
 
 // isWhole reports whether all that a commit leads to, but for its parents, is known to
 // be here.
-func (p *partialCopy) isWhole(commit object.ID) bool {
+func (p *partialCopy) isWhole(commit packfile.ID) bool {
 	_, err := os.Stat(filepath.Join(p.own.Dir, "whole", commit.String()))
 	return err == nil && p.has(commit)
 }
 
-func (p *partialCopy) noteWhole(commit object.ID) error {
+func (p *partialCopy) noteWhole(commit packfile.ID) error {
 	dir := filepath.Join(p.own.Dir, "whole")
 	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
@@ -156,7 +155,7 @@ var (
 // fetchObjects gets objects, and of trees what the filter leaves. A server that
 // gives nothing by hash is asked for the whole tip, and for as many whole commits
 // before it as are needed.
-func (p *partialCopy) fetchObjects(ids []object.ID, filter string) error {
+func (p *partialCopy) fetchObjects(ids []packfile.ID, filter string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.whole {
@@ -169,7 +168,7 @@ func (p *partialCopy) fetchObjects(ids []object.ID, filter string) error {
 		}
 	}
 	p.whole = true
-	return p.fetch(wire.FetchRequest{Wants: []object.ID{p.tip}, Depth: p.depth})
+	return p.fetch(wire.FetchRequest{Wants: []packfile.ID{p.tip}, Depth: p.depth})
 }
 
 // unreachable tells an answer that never came from one that says no.
@@ -182,12 +181,12 @@ func unreachable(err error) bool {
 
 // fetchHistory gets the commits after ancestors, to show that tip descends from
 // one of them.
-func (p *partialCopy) fetchHistory(tip object.ID, ancestors ...object.ID) error {
-	ancestors = slices.DeleteFunc(ancestors, object.ID.IsZero)
+func (p *partialCopy) fetchHistory(tip packfile.ID, ancestors ...packfile.ID) error {
+	ancestors = slices.DeleteFunc(ancestors, packfile.ID.IsZero)
 	if slices.Contains(ancestors, tip) {
 		return nil
 	}
-	req := wire.FetchRequest{Wants: []object.ID{tip}, Haves: ancestors, Shallow: ancestors}
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: ancestors, Shallow: ancestors}
 	if p.server.CanFilter() {
 		req.Filter = "tree:0"
 	}
@@ -202,7 +201,7 @@ func (p *partialCopy) fetch(req wire.FetchRequest) error {
 
 // prefetch gets what is needed to read these paths of a tree, one request a
 // level.
-func (p *partialCopy) prefetch(root object.ID, paths []string) error {
+func (p *partialCopy) prefetch(root packfile.ID, paths []string) error {
 	for range 12 { // a server that sends something else is found out when it is read
 		trees, whole, err := p.missing(root, paths)
 		if err != nil || len(trees)+len(whole) == 0 {
@@ -226,7 +225,7 @@ func (p *partialCopy) prefetch(root object.ID, paths []string) error {
 
 // tables are those tables beside these paths that are not here, as far as the directories are: who adds a
 // row needs them, and they come with what is fetched anyway.
-func (p *partialCopy) tables(root object.ID, paths []string) (out []object.ID, err error) {
+func (p *partialCopy) tables(root packfile.ID, paths []string) (out []packfile.ID, err error) {
 	for _, name := range paths {
 		at := treeEntry{mode: filemode.Dir, id: root}
 		parts := strings.Split(name, "/")
@@ -250,7 +249,7 @@ func (p *partialCopy) tables(root object.ID, paths []string) (out []object.ID, e
 
 // prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
 // these are in.
-func (p *partialCopy) prefetchRows(root object.ID, pages writing.Pages, entries []writing.Entry) error {
+func (p *partialCopy) prefetchRows(root packfile.ID, pages writing.Pages, entries []writing.Entry) error {
 	var dirs []string
 	for _, e := range entries {
 		for _, file := range pages.TablesOf(e) {
@@ -286,7 +285,7 @@ func (p *partialCopy) hasAll(entries []treeEntry) bool {
 
 // missing returns the first tree on each path that is not here; those of which everything is wanted, transactions'
 // own directories and lists of transactions, apart from the others.
-func (p *partialCopy) missing(root object.ID, paths []string) (trees, whole []object.ID, err error) {
+func (p *partialCopy) missing(root packfile.ID, paths []string) (trees, whole []packfile.ID, err error) {
 	for _, name := range paths {
 		id, all, err := p.firstMissing(root, name)
 		if err != nil {
@@ -305,7 +304,7 @@ func (p *partialCopy) missing(root object.ID, paths []string) (trees, whole []ob
 
 // firstMissing walks down a path to a tree that is not here, or, where everything in it is
 // wanted, is not here with all its files; zero if there is none.
-func (p *partialCopy) firstMissing(root object.ID, name string) (id object.ID, whole bool, err error) {
+func (p *partialCopy) firstMissing(root packfile.ID, name string) (id packfile.ID, whole bool, err error) {
 	at := treeEntry{mode: filemode.Dir, id: root}
 	for depth, part := range append(strings.Split(name, "/"), "") {
 		if at.mode != filemode.Dir {

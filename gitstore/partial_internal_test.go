@@ -10,7 +10,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -21,7 +20,7 @@ func TestT80CopyIsRepacked(t *testing.T) {
 	maxCachePacks = 4
 	dir := t.TempDir()
 	var slow *git.Objects // a process that stays
-	ids := map[object.ID]bool{}
+	ids := map[packfile.ID]bool{}
 	for n := range 30 {
 		opened, err := openPartial(dir, new(wire.Server))
 		if err != nil {

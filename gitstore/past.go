@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 )
@@ -52,7 +51,7 @@ func (r *Repo) Past(ctx context.Context, commit string, paths []string) (runs []
 }
 
 // blobAt is the id of the file at a path below a tree, "" for none.
-func (r *Repo) blobAt(tree object.ID, path string, known map[string]string) (id string, err error) {
+func (r *Repo) blobAt(tree packfile.ID, path string, known map[string]string) (id string, err error) {
 	key := tree.String() + "/" + path
 	if id, ok := known[key]; ok {
 		return id, nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // FuzzParseTree: a tree that is read writes back to the same bytes, unless a
@@ -17,7 +17,7 @@ func FuzzParseTree(f *testing.F) {
 	f.Add([]byte("040000 a\x00" + id))
 	f.Add([]byte("1 \x00" + id))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		entries, err := parseTree(raw, object.SHA1)
+		entries, err := parseTree(raw, packfile.SHA1)
 		if err != nil {
 			return
 		}
@@ -25,7 +25,7 @@ func FuzzParseTree(f *testing.F) {
 		if len(again) == len(raw) && !bytes.Equal(again, raw) || len(again) > len(raw) {
 			t.Errorf("%q became %q", raw, again)
 		}
-		if _, err := parseTree(again, object.SHA1); err != nil {
+		if _, err := parseTree(again, packfile.SHA1); err != nil {
 			t.Error(err)
 		}
 	})
@@ -37,11 +37,11 @@ func FuzzParseCommit(f *testing.F) {
 	f.Add([]byte("tree " + id + "\nparent " + id + "\nauthor A <a> 0 +0000\n\nx"))
 	f.Add([]byte("tree " + id + "\nauthor A <a> 0 +0000\nparent " + id + "\n\nx"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := object.ParseCommit(raw)
+		c, err := packfile.ParseCommit(raw)
 		if err != nil {
 			return
 		}
-		again := object.EncodeCommit(c, object.Us, object.Us, time.Unix(0, 0), "")
+		again := packfile.EncodeCommit(c, packfile.Us, packfile.Us, time.Unix(0, 0), "")
 		head, _, _ := bytes.Cut(again, []byte("author "))
 		if !bytes.HasPrefix(bytes.ToLower(raw), head) {
 			t.Errorf("%q began as %q", head, raw)

@@ -18,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -83,14 +82,14 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	if err != nil {
 		return "", err
 	}
-	next := commit{Tree: base.Tree, Parents: []object.ID{id}}
+	next := commit{Tree: base.Tree, Parents: []packfile.ID{id}}
 	b := builder{r.objects, r.batch()}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		committer, authored := identity(object.OurName, cmp.Or(c.Committer, object.OurEmail)), c.Authored
+		committer, authored := identity(packfile.OurName, cmp.Or(c.Committer, packfile.OurEmail)), c.Authored
 		if authored.IsZero() {
 			authored = c.When.UTC()
 		}
-		return signed(object.EncodeAuthored(next, identity(c.Author, c.Email), authored, committer, c.When, c.Message), c.Sign)
+		return signed(packfile.EncodeAuthored(next, identity(c.Author, c.Email), authored, committer, c.When, c.Message), c.Sign)
 	})
 	if err != nil {
 		return "", err
@@ -107,7 +106,7 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 }
 
 // placed lets go of a commit that was built: a ref leads to it now.
-func (r *Repo) placed(commit object.ID) {
+func (r *Repo) placed(commit packfile.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.built[commit].Release()
@@ -176,7 +175,7 @@ func (r *Repo) moveTo(name, old, next string) error {
 
 // gitCounts refuses a commit on one that only Fetch has brought to a shallow or
 // partial clone: git would find the ref broken.
-func (r *Repo) gitCounts(commit object.ID) error {
+func (r *Repo) gitCounts(commit packfile.ID) error {
 	if _, err := os.Stat(r.ownObjects()); err != nil {
 		return nil
 	}
@@ -224,10 +223,10 @@ var lockWait = 5 * time.Second // tests that leave a lock behind do not wait
 var lockedBy = lazyregexp.New(`Unable to create '(.*\.lock)': File exists`)
 
 // tip returns the commit that a ref names, zero where there is no such ref. A ledger with a damaged ref must not look empty, or old.
-func (r *Repo) tip(name plumbing.ReferenceName) (object.ID, error) {
+func (r *Repo) tip(name plumbing.ReferenceName) (packfile.ID, error) {
 	refs, err := r.refs(name.String())
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	at := r.among(refs, name)
 	return at.id, at.err
@@ -263,9 +262,9 @@ func symbolic(name string) error {
 
 // A refValue is what a ref is.
 type refValue struct {
-	id       object.ID // zero for a symbolic one and a damaged one
-	worktree string    // where it is checked out, "" for nowhere
-	err      error     // that it is one of these
+	id       packfile.ID // zero for a symbolic one and a damaged one
+	worktree string      // where it is checked out, "" for nowhere
+	err      error       // that it is one of these
 }
 
 // refs returns the refs that have one of these names, or are below it.
@@ -280,7 +279,7 @@ func (r *Repo) refs(names ...string) (map[string]refValue, error) {
 	}
 	refs := map[string]refValue{}
 	for fields := strings.Split(out, "\x00"); len(fields) > 4; fields = fields[4:] {
-		name, at := strings.TrimPrefix(fields[0], "\n"), refValue{id: object.ParseID(fields[1]), worktree: fields[3]}
+		name, at := strings.TrimPrefix(fields[0], "\n"), refValue{id: packfile.ParseID(fields[1]), worktree: fields[3]}
 		if fields[2] != "" {
 			at = refValue{worktree: at.worktree, err: symbolic(name)}
 		}
@@ -330,7 +329,7 @@ func (r *Repo) RefNames() ([]string, error) {
 
 // moveRef sets a ref to next if it still is old (zero: absent). ErrMoved says that the ref
 // was not old; nothing was changed then. The caller holds r.lock.
-func (r *Repo) moveRef(name plumbing.ReferenceName, old, next object.ID) error {
+func (r *Repo) moveRef(name plumbing.ReferenceName, old, next packfile.ID) error {
 	wait := strconv.FormatInt(lockWait.Milliseconds(), 10)
 	c := r.command("-c", "core.filesRefLockTimeout="+wait, "-c", "reftable.lockTimeout="+wait, "update-ref", "--no-deref", "-m", "countersign", "--stdin")
 	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, r.objects.Format.Hex(old)))

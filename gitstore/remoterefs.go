@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -79,7 +79,7 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 }
 
 // overtaken: somebody else has moved the ref, before us or after us.
-func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours object.ID) error {
+func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours packfile.ID) error {
 	tip, err := m.Repo.fetch(ctx, m.Server, name, true)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (m *RemoteRefs) explain(name string, err error) error {
 
 // step is a pack of what a commit has that its one parent, which is old unless that is
 // zero, has not.
-func (r *Repo) step(ctx context.Context, old, next object.ID) ([]byte, error) {
+func (r *Repo) step(ctx context.Context, old, next packfile.ID) ([]byte, error) {
 	c, err := readCommit(r.objects, next)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (r *Repo) step(ctx context.Context, old, next object.ID) ([]byte, error) {
 }
 
 // pack is a pack of what a commit leads to and another one does not.
-func (r *Repo) pack(ctx context.Context, commit, without object.ID) ([]byte, error) {
+func (r *Repo) pack(ctx context.Context, commit, without packfile.ID) ([]byte, error) {
 	var pack bytes.Buffer
 	err := r.objects.Pack(ctx, &pack, commit, without, false)
 	return pack.Bytes(), err

@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -27,8 +26,8 @@ import (
 // replay makes the commits that only the clone has again on the remote's tip.
 type replay struct {
 	source
-	base, theirs object.ID
-	former, now  object.ID // their trees
+	base, theirs packfile.ID
+	former, now  packfile.ID // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
 	pages        writing.Pages
@@ -42,7 +41,7 @@ type ourStep struct {
 }
 
 // unsignable is the error of a signed commit that has to be made again, without a key to sign it.
-func unsignable(commit object.ID) error {
+func unsignable(commit packfile.ID) error {
 	return fault.Refuse(fmt.Sprintf("commit %s is signed, and has to be made and signed again with the same key", commit), "give the key: --sign-key FILE")
 }
 
@@ -266,7 +265,7 @@ func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
 		return false, err
 	}
 	done := 0 // events that the remote has
-	for _, tree := range []object.ID{r.former, r.now} {
+	for _, tree := range []packfile.ID{r.former, r.now} {
 		known, err := r.logAt(tree, place)
 		if err != nil {
 			return false, err
@@ -302,7 +301,7 @@ func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
 	}), err
 }
 
-func (r *replay) treeFS(tree object.ID) (*treeFS, error) {
+func (r *replay) treeFS(tree packfile.ID) (*treeFS, error) {
 	root, err := readTree(r.source, tree)
 	if err != nil {
 		return nil, err
@@ -312,7 +311,7 @@ func (r *replay) treeFS(tree object.ID) (*treeFS, error) {
 
 // logAt reads a transaction's events, nil if there are none or they do not
 // fold.
-func (r *replay) logAt(tree object.ID, place string) (*ledger.Log, error) {
+func (r *replay) logAt(tree packfile.ID, place string) (*ledger.Log, error) {
 	e, err := entryAt(r.source, tree, path.Join(place, ledger.EventsFile))
 	if err != nil || e.id.IsZero() {
 		return nil, err
@@ -341,7 +340,7 @@ func (r *replay) steps() (steps []ourStep, err error) {
 
 // step reads what a commit brought. What the remote has at the root, or in an
 // index, is written once, and left as it is.
-func (r *replay) step(c link, former object.ID) (ourStep, error) {
+func (r *replay) step(c link, former packfile.ID) (ourStep, error) {
 	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
 		if ledger.IsPage(d.path) {
@@ -392,7 +391,7 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 			return madeAgain{}, errors.Join(unsignable(s.id), err)
 		}
 	}
-	seconds, message, dated := object.Committed(payload)
+	seconds, message, dated := packfile.Committed(payload)
 	if !dated {
 		return madeAgain{}, fmt.Errorf("reading commit %s: it has no time", s.id)
 	}
@@ -400,7 +399,7 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 }
 
 // run makes the entries on the remote's tip.
-func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip object.ID, err error) {
+func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip packfile.ID, err error) {
 	tip = r.theirs
 	for _, e := range entries {
 		sign := r.sign

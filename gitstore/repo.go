@@ -19,7 +19,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -64,12 +63,12 @@ type Repo struct {
 
 	partial func() (bool, error) // isPartial, asked once: of one that becomes so meanwhile, what is missing is an error
 
-	fetching sync.Mutex  // held by who fetches: the next one finds what was brought
-	brought  []object.ID // tips that Fetch has brought
+	fetching sync.Mutex    // held by who fetches: the next one finds what was brought
+	brought  []packfile.ID // tips that Fetch has brought
 
-	mu    sync.Mutex                  // for what follows
-	built map[object.ID]packfile.Held // what BuildCommit made that no ref leads to
-	said  []git.Setting               // what Settings read, nil before
+	mu    sync.Mutex                    // for what follows
+	built map[packfile.ID]packfile.Held // what BuildCommit made that no ref leads to
+	said  []git.Setting                 // what Settings read, nil before
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -78,7 +77,7 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{opened: at.head, gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
+	r := &Repo{opened: at.head, gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[packfile.ID]packfile.Held{}}
 	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects(), Format: at.format}
 	r.trees = &lister{source: r.objects}
 	r.partial = sync.OnceValues(r.isPartial)
@@ -90,18 +89,18 @@ func (r *Repo) batch() *packfile.Batch { return &packfile.Batch{Format: r.object
 
 // id is the ID that a text is, and None where it is none of this repository's: to git the whole ID of another format
 // is the name of a ref, or the beginning of an ID.
-func (r *Repo) id(text string) object.ID {
-	if id := object.ParseID(text); object.FormatOf(id) == r.objects.Format {
+func (r *Repo) id(text string) packfile.ID {
+	if id := packfile.ParseID(text); packfile.FormatOf(id) == r.objects.Format {
 		return id
 	}
-	return object.None
+	return packfile.None
 }
 
 // name is the same for git.
 func (r *Repo) name(text string) string { return r.objects.Format.Hex(r.id(text)) }
 
 // Format is how the repository names its objects.
-func (r *Repo) Format() object.Format { return r.objects.Format }
+func (r *Repo) Format() packfile.Format { return r.objects.Format }
 
 // Close ends the git process that reads objects, and lets `git gc` have the commits that were
 // built and that no ref leads to.
@@ -240,7 +239,7 @@ func (r *Repo) TreeID(_ context.Context, commit string) (string, error) {
 	return c.Tree.String(), nil
 }
 
-func commitTree(s source, commit object.ID) (*treeFS, error) {
+func commitTree(s source, commit packfile.ID) (*treeFS, error) {
 	c, err := readCommit(s, commit)
 	if err != nil {
 		return nil, err
@@ -256,7 +255,7 @@ func commitTree(s source, commit object.ID) (*treeFS, error) {
 // working tree's own Git directory, and the one that all working trees share; and the commit of HEAD.
 type place struct {
 	worktree, own, common, head string
-	format                      object.Format
+	format                      packfile.Format
 }
 
 // locate asks git for the repository that dir is in, or a bare one that dir is.
@@ -267,7 +266,7 @@ func locate(dir string) (place, error) {
 	said, err := git.Run(context.Background(), dir, ask...)
 	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
 	head := ""
-	if len(lines) > 4 && object.IsID(lines[4]) {
+	if len(lines) > 4 && packfile.IsID(lines[4]) {
 		head = lines[4]
 		lines = slices.Delete(lines, 4, 5)
 	} else if said != "" {
@@ -280,7 +279,7 @@ func locate(dir string) (place, error) {
 	if len(lines) < 4 || len(lines) > 5 || lines[0] == "true" && err != nil {
 		return place{}, fmt.Errorf("opening the repository: git rev-parse answered %q", said)
 	}
-	format, known := object.ParseFormat(lines[1])
+	format, known := packfile.ParseFormat(lines[1])
 	if !known {
 		return place{}, &UnsupportedError{wire.OtherFormat(lines[1])}
 	}

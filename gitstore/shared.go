@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,9 +25,9 @@ type Shared struct {
 	ref     string       // there
 	seen    memory       // of the remote
 	partial *partialCopy // nil where the clone has the ledger itself
-	known   object.ID
-	demand  []Tip     // of the remote's history alone
-	passed  object.ID // the last tip that was held, or made
+	known   packfile.ID
+	demand  []Tip       // of the remote's history alone
+	passed  packfile.ID // the last tip that was held, or made
 	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
@@ -57,14 +56,14 @@ func (l *Ledger) Share(at Place, pause func(ctx context.Context, attempt int)) (
 		return nil, err
 	}
 	server := at.Server
-	seen := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), object.None)
+	seen := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), packfile.None)
 	if at.Elsewhere() {
 		seen.at = server.String()
 	}
 	// What is known from elsewhere may be in the remote's history, or in what
 	// the clone has not pushed yet: it is not demanded of each.
 	known := l.seen.known
-	l.seen.known = object.None
+	l.seen.known = packfile.None
 	s := &Shared{local: l, server: server, ref: at.Ref, seen: seen, known: known, pause: pause}
 	tip, err := l.tip()
 	if err == nil && tip.IsZero() {
@@ -99,7 +98,7 @@ func (l *Ledger) rememberedOf(address string) remembered {
 	if err != nil {
 		return remembered{}
 	}
-	doc, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), object.None).document()
+	doc, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), packfile.None).document()
 	if err != nil {
 		return remembered{}
 	}
@@ -123,11 +122,11 @@ type Tip struct{ Commit, Source string }
 // not verify. What was read before may have been another ledger: Seen begins anew.
 func (s *Shared) Demand(tips ...Tip) error {
 	for _, t := range tips {
-		if !object.IsID(t.Commit) {
+		if !packfile.IsID(t.Commit) {
 			return fmt.Errorf("%s names %q, which is not a whole commit id", t.Source, t.Commit)
 		}
 	}
-	s.demand, s.passed = append(s.demand, tips...), object.None
+	s.demand, s.passed = append(s.demand, tips...), packfile.None
 	return nil
 }
 
@@ -135,13 +134,13 @@ func (s *Shared) Demand(tips ...Tip) error {
 // not enough, as a commit on top can have a tree that has lost what came before: what
 // is after the last tip that is known has to verify, whatever this clone had
 // remembered before that tip was demanded.
-func (s *Shared) holdDemanded(tip object.ID, objects source, c tipCheck) error {
+func (s *Shared) holdDemanded(tip packfile.ID, objects source, c tipCheck) error {
 	if len(s.demand) == 0 {
 		return nil
 	}
-	known := map[object.ID]bool{}
+	known := map[packfile.ID]bool{}
 	for _, t := range s.demand {
-		must := object.ParseID(t.Commit)
+		must := packfile.ParseID(t.Commit)
 		err := lineage.Held(s.seen.name, tip, must, c.descends)
 		var rollback *RollbackError
 		if errors.As(err, &rollback) {
@@ -166,7 +165,7 @@ func (s *Shared) holdDemanded(tip object.ID, objects source, c tipCheck) error {
 			return err
 		}
 		if len(commit.Parents) != 1 { // no ledger has such a commit: the audit says so
-			from = object.ParseID(s.demand[0].Commit)
+			from = packfile.ParseID(s.demand[0].Commit)
 			break
 		}
 		at = commit.Parents[0]
@@ -221,7 +220,7 @@ func (s *Shared) Seen() string { return hexOf(s.passed) }
 // fetchTip asks for the tip, and holds it to the memory. Many servers give only
 // what a ref names: where the ledger has moved on before all was fetched that this
 // takes, the new tip is asked for.
-func (s *Shared) fetchTip(ctx context.Context) (tip object.ID, err error) {
+func (s *Shared) fetchTip(ctx context.Context) (tip packfile.ID, err error) {
 	for attempt := 1; attempt <= maxJoins; attempt++ {
 		tip, err = s.holdTip(ctx)
 		if err == nil {
@@ -237,26 +236,26 @@ func (s *Shared) fetchTip(ctx context.Context) (tip object.ID, err error) {
 }
 
 // hasMoved reports whether tip is the remote's no more.
-func (s *Shared) hasMoved(ctx context.Context, tip object.ID) bool {
+func (s *Shared) hasMoved(ctx context.Context, tip packfile.ID) bool {
 	now, err := s.server.Tip(ctx, s.ref)
 	return err == nil && now != tip
 }
 
 // holdTip is one try of fetchTip.
-func (s *Shared) holdTip(ctx context.Context) (object.ID, error) {
+func (s *Shared) holdTip(ctx context.Context) (packfile.ID, error) {
 	seen, err := s.seen.read()
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	tip, err := s.server.Tip(ctx, s.ref)
 	if err == nil && !tip.IsZero() {
 		err = s.partial.fetchTip(tip, seen)
 	}
-	back := func(ancestor object.ID) (bool, error) { return s.descends(tip, ancestor) }
+	back := func(ancestor packfile.ID) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
 		err = lineage.Held(s.seen.name, tip, s.known, back)
 	}
-	check := tipCheck{back, func(from object.ID) error { return s.verifyPartial(from, tip) }}
+	check := tipCheck{back, func(from packfile.ID) error { return s.verifyPartial(from, tip) }}
 	if err == nil {
 		err = s.holdDemanded(tip, s.partial.own, check)
 	}
@@ -269,7 +268,7 @@ func (s *Shared) holdTip(ctx context.Context) (object.ID, error) {
 // verifyPartial gets all that the commits after one brought, and audits it. Where
 // nothing was known before, that would be the whole ledger: the first tip is
 // taken as it is.
-func (s *Shared) verifyPartial(from, tip object.ID) error {
+func (s *Shared) verifyPartial(from, tip packfile.ID) error {
 	if from.IsZero() {
 		from = s.known
 	}
@@ -278,7 +277,7 @@ func (s *Shared) verifyPartial(from, tip object.ID) error {
 	}
 	links, err := between(s.partial.own, from, tip)
 	if err != nil || s.server.CanFilter() || !s.partial.isWhole(tip) { // else fetchTip has brought all
-		if err := s.partial.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{from}, Shallow: []object.ID{from}}); err != nil {
+		if err := s.partial.fetch(wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: []packfile.ID{from}, Shallow: []packfile.ID{from}}); err != nil {
 			return err
 		}
 		links, err = between(s.partial.own, from, tip)
@@ -292,7 +291,7 @@ func (s *Shared) verifyPartial(from, tip object.ID) error {
 }
 
 // descends asks for as much history as it takes.
-func (s *Shared) descends(tip, ancestor object.ID) (bool, error) {
+func (s *Shared) descends(tip, ancestor packfile.ID) (bool, error) {
 	if ok, err := descends(s.partial.own, tip, ancestor); ok || err == nil {
 		return ok, err
 	}
@@ -363,7 +362,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 }
 
 // push sends the objects; one that somebody else overtook may be done all the same.
-func (s *Shared) push(ctx context.Context, old, next object.ID, pack []byte) error {
+func (s *Shared) push(ctx context.Context, old, next packfile.ID, pack []byte) error {
 	err := push(ctx, s.server, s.ref, old, next, pack, maxPushes, s.pause)
 	if errors.Is(err, writing.ErrMoved) {
 		return s.overtaken(ctx, old, next)
@@ -375,7 +374,7 @@ func (s *Shared) push(ctx context.Context, old, next object.ID, pack []byte) err
 // afterwards decides: next, and it is done; old, and the same bytes are sent again;
 // anything else is ErrMoved, though next may be below it. What the server refuses
 // is sent no more than refusals times: another push may have held the ref.
-func push(ctx context.Context, server *wire.Server, ref string, old, next object.ID, pack []byte, refusals int, pause func(context.Context, int)) error {
+func push(ctx context.Context, server *wire.Server, ref string, old, next packfile.ID, pack []byte, refusals int, pause func(context.Context, int)) error {
 	for attempt := 1; ; attempt++ {
 		pushed := server.Push(ctx, ref, old, next, pack)
 		if pushed == nil {
@@ -409,7 +408,7 @@ func explained(err error) error {
 
 // overtaken: somebody else has moved the ref, before us or after us. Over ssh a
 // tip that has moved again cannot be asked for, so that is tried a few times.
-func (s *Shared) overtaken(ctx context.Context, old, ours object.ID) error {
+func (s *Shared) overtaken(ctx context.Context, old, ours packfile.ID) error {
 	t := s.partial
 	if t == nil {
 		var err error

@@ -17,7 +17,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/gofrs/flock"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -57,10 +56,10 @@ type Ledger struct {
 	check  func(fs.FS) error
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
 	pages  writing.Pages
-	passed object.ID // the last tip that was held, or made
+	passed packfile.ID // the last tip that was held, or made
 
-	unjoined map[string]object.ID // as the last look found them, nil before any
-	made     object.ID            // what was appended since that look, until At is asked for it
+	unjoined map[string]packfile.ID // as the last look found them, nil before any
+	made     packfile.ID            // what was appended since that look, until At is asked for it
 }
 
 var _ writing.Store = (*Ledger)(nil)
@@ -74,7 +73,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
-	if o.KnownTip != "" && (!object.IsID(o.KnownTip) || object.ParseID(o.KnownTip).IsZero()) { // nothing would be held to zeros
+	if o.KnownTip != "" && (!packfile.IsID(o.KnownTip) || packfile.ParseID(o.KnownTip).IsZero()) { // nothing would be held to zeros
 		return nil, fmt.Errorf("%q is not a whole commit id", o.KnownTip)
 	}
 	if o.Pages == nil {
@@ -89,7 +88,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 			return nil, errCheckedOut(name)
 		}
 	}
-	return &Ledger{repo: r, ref: name, seen: r.memory(ref, object.ParseID(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
+	return &Ledger{repo: r, ref: name, seen: r.memory(ref, packfile.ParseID(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
 }
 
 func errCheckedOut(ref plumbing.ReferenceName) error {
@@ -98,9 +97,9 @@ func errCheckedOut(ref plumbing.ReferenceName) error {
 
 // A standing is what the clone's refs say of a ledger at one time.
 type standing struct {
-	tip      object.ID            // zero where there is no such ref
-	unjoined map[string]object.ID // what the refs in unjoinedDir name
-	first    bool                 // nothing was known of it
+	tip      packfile.ID            // zero where there is no such ref
+	unjoined map[string]packfile.ID // what the refs in unjoinedDir name
+	first    bool                   // nothing was known of it
 }
 
 func (l *Ledger) stand() (at standing, err error) {
@@ -112,17 +111,17 @@ func (l *Ledger) stand() (at standing, err error) {
 	if err = own.err; err == nil && own.worktree != "" {
 		err = errCheckedOut(l.ref)
 	}
-	at.tip, at.unjoined = own.id, map[string]object.ID{}
+	at.tip, at.unjoined = own.id, map[string]packfile.ID{}
 	for name, one := range refs {
 		if strings.HasPrefix(name, l.unjoinedDir()+"/") {
 			at.unjoined[name] = one.id
 		}
 	}
-	l.unjoined, l.made = at.unjoined, object.None
+	l.unjoined, l.made = at.unjoined, packfile.None
 	return at, err
 }
 
-func (l *Ledger) tip() (object.ID, error) {
+func (l *Ledger) tip() (packfile.ID, error) {
 	at, err := l.stand()
 	return at.tip, err
 }
@@ -177,11 +176,11 @@ func (l *Ledger) held() (standing, error) {
 }
 
 // checkOf checks a tip whose history is in the clone.
-func (l *Ledger) checkOf(tip object.ID) tipCheck {
+func (l *Ledger) checkOf(tip packfile.ID) tipCheck {
 	objects := l.repo.objects
 	return tipCheck{
-		func(ancestor object.ID) (bool, error) { return descends(objects, tip, ancestor) },
-		func(from object.ID) error { return l.verifyNew(l.seen.name, objects, from, tip) },
+		func(ancestor packfile.ID) (bool, error) { return descends(objects, tip, ancestor) },
+		func(from packfile.ID) error { return l.verifyNew(l.seen.name, objects, from, tip) },
 	}
 }
 
@@ -189,7 +188,7 @@ func (l *Ledger) checkOf(tip object.ID) tipCheck {
 // the look before it found: the ledger as that leaves it, and nobody's since.
 func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
 	if id := l.repo.id(tip); !id.IsZero() && id == l.made && l.unjoined != nil {
-		l.made = object.None
+		l.made = packfile.None
 		return l.at(id, l.unjoined)
 	}
 	now, err := l.stand()
@@ -200,7 +199,7 @@ func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
 }
 
 // at is At with what the refs in unjoinedDir name. What cannot be read of that is an error: it may hold a denial.
-func (l *Ledger) at(tip object.ID, unjoined map[string]object.ID) (writing.Snapshot, error) {
+func (l *Ledger) at(tip packfile.ID, unjoined map[string]packfile.ID) (writing.Snapshot, error) {
 	snap, err := snapshot(l.repo.objects, tip)
 	for _, name := range slices.Sorted(maps.Keys(unjoined)) {
 		tree, readErr := commitTree(l.repo.objects, unjoined[name])
@@ -215,7 +214,7 @@ func (l *Ledger) at(tip object.ID, unjoined map[string]object.ID) (writing.Snaps
 	return snap, err
 }
 
-func snapshot(s source, tip object.ID) (writing.Snapshot, error) {
+func snapshot(s source, tip packfile.ID) (writing.Snapshot, error) {
 	if tip.IsZero() {
 		empty, err := newTreeFS(s, nil)
 		return writing.Snapshot{Tree: empty}, err
@@ -254,7 +253,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 }
 
 // move makes the ref name a commit, and remembers that.
-func (l *Ledger) move(old, next object.ID) error {
+func (l *Ledger) move(old, next packfile.ID) error {
 	unlock, err := l.repo.lock()
 	if err != nil {
 		return err
@@ -273,26 +272,26 @@ func (l *Ledger) move(old, next object.ID) error {
 }
 
 // chain makes one commit an entry, with its pages, each on the one before, and returns the last.
-func chain(s source, to *packfile.Batch, parent object.ID, entries []writing.Entry, pages writing.Pages, sign func([]byte) (string, error)) (object.ID, error) {
+func chain(s source, to *packfile.Batch, parent packfile.ID, entries []writing.Entry, pages writing.Pages, sign func([]byte) (string, error)) (packfile.ID, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
 		before, err := snapshot(b.store, parent)
 		if err != nil {
-			return object.None, err
+			return packfile.None, err
 		}
 		next := commit{}
 		if !parent.IsZero() {
 			old, err := readCommit(b.store, parent)
 			if err != nil {
-				return object.None, err
+				return packfile.None, err
 			}
-			next = commit{Tree: old.Tree, Parents: []object.ID{parent}}
+			next = commit{Tree: old.Tree, Parents: []packfile.ID{parent}}
 		}
 		made, err := b.commit(next, slices.Concat(changes(e.Files), changes(pages.Of(before.Tree, e))), func(c commit) ([]byte, error) {
-			return signed(object.EncodeCommit(c, object.Us, object.Us, e.When, e.Message), sign)
+			return signed(packfile.EncodeCommit(c, packfile.Us, packfile.Us, e.When, e.Message), sign)
 		})
 		if err != nil {
-			return object.None, err
+			return packfile.None, err
 		}
 		parent = made
 	}
@@ -321,7 +320,7 @@ func signed(commit []byte, sign func([]byte) (string, error)) ([]byte, error) {
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.
 func (l *Ledger) StartAt(tip string) error {
-	return l.move(object.None, l.repo.id(tip))
+	return l.move(packfile.None, l.repo.id(tip))
 }
 
 // stateDir is the program's own directory inside the Git directory that all

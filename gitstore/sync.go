@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -112,7 +111,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 	}
 	if err != nil {
 		if len(fetched) > 0 { // a denial in it counts all the same
-			err = errors.Join(err, s.local.repo.keep(s.unjoinedRef(), object.None, theirs))
+			err = errors.Join(err, s.local.repo.keep(s.unjoinedRef(), packfile.None, theirs))
 		}
 		return Joined{}, err
 	}
@@ -130,7 +129,7 @@ func (s *Shared) unjoinedRef() plumbing.ReferenceName {
 }
 
 // forgetUnjoined has that ref, if there is one, name what the clone's ledger is from now on.
-func (s *Shared) forgetUnjoined(next object.ID) error {
+func (s *Shared) forgetUnjoined(next packfile.ID) error {
 	was, err := s.local.repo.tip(s.unjoinedRef())
 	if err != nil || was.IsZero() || was == next {
 		return err
@@ -141,7 +140,7 @@ func (s *Shared) forgetUnjoined(next object.ID) error {
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
 // here then, both held to the memory; and the pack that came, which is held
 // until a ref leads to it.
-func (s *Shared) fetchBoth(ctx context.Context, seen object.ID) (ours, theirs object.ID, pack packfile.Held, err error) {
+func (s *Shared) fetchBoth(ctx context.Context, seen packfile.ID) (ours, theirs packfile.ID, pack packfile.Held, err error) {
 	if theirs, err = s.server.Tip(ctx, s.ref); err != nil {
 		return ours, theirs, "", err
 	}
@@ -156,12 +155,12 @@ func (s *Shared) fetchBoth(ctx context.Context, seen object.ID) (ours, theirs ob
 		return ours, theirs, pack, err
 	}
 	// What is refused is not remembered: the memory comes last.
-	back := func(ancestor object.ID) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
-	check := tipCheck{back, func(from object.ID) error { return s.verifyWhole(from, ours, theirs) }}
+	back := func(ancestor packfile.ID) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
+	check := tipCheck{back, func(from packfile.ID) error { return s.verifyWhole(from, ours, theirs) }}
 	if err = s.holdKnown(ours, theirs); err == nil {
 		err = s.holdDemanded(theirs, s.local.repo.objects, check)
 	}
-	for _, tip := range []object.ID{ours, theirs} {
+	for _, tip := range []packfile.ID{ours, theirs} {
 		if err == nil {
 			err = s.isLedger(tip)
 		}
@@ -180,8 +179,8 @@ func (s *Shared) fetchBoth(ctx context.Context, seen object.ID) (ours, theirs ob
 
 // verifyWhole audits what is new to this clone. If nothing was remembered of the
 // remote, that may be what is after the clone's own tip, or after what is known.
-func (s *Shared) verifyWhole(from, ours, theirs object.ID) error {
-	for _, known := range []object.ID{ours, s.known} {
+func (s *Shared) verifyWhole(from, ours, theirs packfile.ID) error {
+	for _, known := range []packfile.ID{ours, s.known} {
 		if !from.IsZero() || known.IsZero() {
 			continue
 		}
@@ -197,11 +196,11 @@ func (s *Shared) verifyWhole(from, ours, theirs object.ID) error {
 }
 
 // holdKnown demands what is known from elsewhere of either history.
-func (s *Shared) holdKnown(ours, theirs object.ID) error {
+func (s *Shared) holdKnown(ours, theirs packfile.ID) error {
 	if s.known.IsZero() {
 		return nil
 	}
-	for _, tip := range []object.ID{theirs, ours} {
+	for _, tip := range []packfile.ID{theirs, ours} {
 		if tip.IsZero() {
 			continue
 		}
@@ -213,7 +212,7 @@ func (s *Shared) holdKnown(ours, theirs object.ID) error {
 }
 
 // isLedger refuses to join what is no ledger, or none that is understood here.
-func (s *Shared) isLedger(tip object.ID) error {
+func (s *Shared) isLedger(tip packfile.ID) error {
 	if tip.IsZero() || s.local.check == nil {
 		return nil
 	}
@@ -225,7 +224,7 @@ func (s *Shared) isLedger(tip object.ID) error {
 }
 
 // replay makes what of ours the remote lacks again on its tip.
-func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut bool) (object.ID, error) {
+func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut bool) (packfile.ID, error) {
 	p, err := r.plan()
 	if err == nil && len(p.conflicts) > 0 && (!leaveOut || len(p.denied) > 0) {
 		err = &ConflictError{s.server.String(), p.conflicts, p.denied}
@@ -245,7 +244,7 @@ func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut
 	return next, err
 }
 
-func hexOf(id object.ID) string {
+func hexOf(id packfile.ID) string {
 	if id.IsZero() {
 		return ""
 	}
@@ -253,7 +252,7 @@ func hexOf(id object.ID) string {
 }
 
 // advanceClone moves the clone's own ref after the remote has everything.
-func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batch, done Joined) (aside string, err error) {
+func (s *Shared) advanceClone(ours, theirs, next packfile.ID, batch *packfile.Batch, done Joined) (aside string, err error) {
 	if done.Replayed > 0 {
 		pack, err := packfile.Write(s.local.repo.objects.Dir, batch)
 		if err != nil {
@@ -263,7 +262,7 @@ func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batc
 	}
 	if len(done.LeftOut) > 0 {
 		aside = setAside(ours).String()
-		if err := s.local.repo.keep(setAside(ours), object.None, ours); err != nil {
+		if err := s.local.repo.keep(setAside(ours), packfile.None, ours); err != nil {
 			return "", err
 		}
 	}
@@ -279,7 +278,7 @@ func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batc
 
 // fetchWhole gets the remote's ledger, as far as it is not here. The pack that
 // came is held until a ref leads to it.
-func (s *Shared) fetchWhole(ctx context.Context, theirs, ours object.ID) (held packfile.Held, err error) {
+func (s *Shared) fetchWhole(ctx context.Context, theirs, ours packfile.ID) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() {
 		return "", nil
@@ -295,15 +294,15 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours object.ID) (held p
 	if err != nil {
 		return "", err
 	}
-	return fetchPack(ctx, s.server, wire.FetchRequest{Wants: []object.ID{theirs}, Haves: have}, repo.objects, false)
+	return fetchPack(ctx, s.server, wire.FetchRequest{Wants: []packfile.ID{theirs}, Haves: have}, repo.objects, false)
 }
 
 // fetchAll gets a whole ledger, which may be larger than memory: git writes it as it comes.
-func (s *Shared) fetchAll(ctx context.Context, tip object.ID) (packfile.Held, error) {
+func (s *Shared) fetchAll(ctx context.Context, tip packfile.ID) (packfile.Held, error) {
 	read, write := io.Pipe()
 	fetched := make(chan error, 1)
 	go func() {
-		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []object.ID{tip}}, write)
+		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []packfile.ID{tip}}, write)
 		fetched <- err
 		_ = write.CloseWithError(err)
 	}()
@@ -314,7 +313,7 @@ func (s *Shared) fetchAll(ctx context.Context, tip object.ID) (packfile.Held, er
 
 // haves are the newest commits of a history: the remote has one of them, or the
 // two have little in common.
-func haves(s source, tip object.ID) (out []object.ID, err error) {
+func haves(s source, tip packfile.ID) (out []packfile.ID, err error) {
 	const most = 64
 	for c, err := range ancestors(s, tip) {
 		if err != nil {
@@ -330,10 +329,10 @@ func haves(s source, tip object.ID) (out []object.ID, err error) {
 // fork returns the newest commit that two histories have in common, zero if
 // there is none, and what each has after it, oldest first. seen is where to
 // look first.
-func fork(s source, seen, a, b object.ID) (base object.ID, afterA, afterB []link, err error) {
-	for _, tip := range []object.ID{a, b} {
+func fork(s source, seen, a, b packfile.ID) (base packfile.ID, afterA, afterB []link, err error) {
+	for _, tip := range []packfile.ID{a, b} {
 		if seen.IsZero() || tip.IsZero() {
-			seen = object.None
+			seen = packfile.None
 			break
 		}
 		ok, err := descends(s, tip, seen)
@@ -341,7 +340,7 @@ func fork(s source, seen, a, b object.ID) (base object.ID, afterA, afterB []link
 			return base, nil, nil, err
 		}
 		if !ok {
-			seen = object.None
+			seen = packfile.None
 		}
 	}
 	base = seen

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -58,7 +57,7 @@ func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
 // forger's own list of shallow commits, grafts and replacements is not in a bundle.
 func (f *forge) asRepository(tip string) (audit.Result, error) {
 	o := audit.Options{Tip: f.tip.String(), Signatures: true}
-	err := lineage.Held(LedgerRef, f.tip, object.ParseID(tip), func(known object.ID) (bool, error) { return descends(f, f.tip, known) })
+	err := lineage.Held(LedgerRef, f.tip, packfile.ParseID(tip), func(known packfile.ID) (bool, error) { return descends(f, f.tip, known) })
 	var rollback *RollbackError
 	if errors.As(err, &rollback) {
 		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -25,7 +25,7 @@ type tamper struct {
 	steps   []step
 	from    int // the first step that is changed
 	distort func(*lineage.Distortions)
-	hide    func(*forge) object.ID
+	hide    func(*forge) packfile.ID
 	cutAt   int // the tip is this step; 0: the last
 	what    string
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -173,7 +173,7 @@ var tamperers = []kind{
 		i := t.at()
 		name, _ := t.name(t.r.IntN(i+1), any_)
 		t.what = fmt.Sprintf("step %d, %s", i, name)
-		t.changed(i).tree = func(f *forge, root object.ID) object.ID { return f.without(root, name) }
+		t.changed(i).tree = func(f *forge, root packfile.ID) packfile.ID { return f.without(root, name) }
 		return true
 	}},
 	{"a file added a commit later than its event", 40, func(t *tamper) bool {
@@ -226,7 +226,7 @@ var tamperers = []kind{
 		i := t.at()
 		name := []string{"x", "transactions/2026/01/05/00/x", ledger.Dir(t.idOf(i)) + "/x", "denied/ff", "transactions/2026/02"}[t.r.IntN(5)]
 		t.what = fmt.Sprintf("step %d, %s", i, name)
-		t.changed(i).tree = func(f *forge, root object.ID) object.ID {
+		t.changed(i).tree = func(f *forge, root packfile.ID) packfile.ID {
 			return f.with(root, name, treeEntry{mode: filemode.Dir, id: f.put(plumbing.TreeObject, nil)})
 		}
 		return true
@@ -238,7 +238,7 @@ var tamperers = []kind{
 		t.what = fmt.Sprintf("step %d, %s, %o", i, name, uint32(mode))
 		one := t.steps[i].files[name]
 		if mode == filemode.Dir { // the entry says so, the object is a blob
-			t.changed(i).tree = func(f *forge, root object.ID) object.ID {
+			t.changed(i).tree = func(f *forge, root packfile.ID) packfile.ID {
 				return f.with(root, name, treeEntry{mode: mode, id: f.put(plumbing.BlobObject, one.data)})
 			}
 			return true
@@ -253,9 +253,9 @@ var tamperers = []kind{
 		at := []string{"", "transactions", path.Dir(dir), dir, path.Dir(path.Dir(dir))}[t.r.IntN(5)]
 		what := t.r.IntN(7)
 		t.what = fmt.Sprintf("step %d, %s, %d", i, at, what)
-		t.changed(i).tree = func(f *forge, root object.ID) object.ID {
+		t.changed(i).tree = func(f *forge, root packfile.ID) packfile.ID {
 			return f.raw(root, at, func(raw []byte) []byte {
-				entries, err := parseTree(raw, object.SHA1)
+				entries, err := parseTree(raw, packfile.SHA1)
 				if err != nil || len(entries) == 0 {
 					return append(raw, 'x')
 				}
@@ -284,7 +284,7 @@ var tamperers = []kind{
 		what := t.r.IntN(3)
 		name, _ := t.name(i, any_)
 		t.what = fmt.Sprintf("step %d, %d %s", i, what, name)
-		t.hide = func(f *forge) object.ID {
+		t.hide = func(f *forge) packfile.ID {
 			switch what {
 			case 0:
 				return f.commits[i]
@@ -309,7 +309,7 @@ var tamperers = []kind{
 		case 1:
 			st.files[name] = file{id: t.commits[0]}
 		default:
-			st.tree = func(f *forge, root object.ID) object.ID { return f.put(plumbing.BlobObject, []byte("x")) }
+			st.tree = func(f *forge, root packfile.ID) packfile.ID { return f.put(plumbing.BlobObject, []byte("x")) }
 		}
 		return true
 	}},
@@ -317,24 +317,24 @@ var tamperers = []kind{
 		i := t.at()
 		what, other := t.r.IntN(3), t.r.IntN(i)
 		t.what = fmt.Sprintf("step %d with %d, %d", i, other, what)
-		t.changed(i).parents = func(made []object.ID) []object.ID {
+		t.changed(i).parents = func(made []packfile.ID) []packfile.ID {
 			last := made[len(made)-1]
 			switch what {
 			case 0:
-				return []object.ID{last, made[other]}
+				return []packfile.ID{last, made[other]}
 			case 1:
-				return []object.ID{made[other], last}
+				return []packfile.ID{made[other], last}
 			}
-			return []object.ID{last, last}
+			return []packfile.ID{last, last}
 		}
 		return true
 	}},
 	{"a second root, merged in", 20, func(t *tamper) bool {
 		i := t.at()
 		root := i - 1
-		t.changed(root).parents = func([]object.ID) []object.ID { return nil }
-		t.changed(i).parents = func(made []object.ID) []object.ID {
-			return []object.ID{made[len(made)-2], made[len(made)-1]}
+		t.changed(root).parents = func([]packfile.ID) []packfile.ID { return nil }
+		t.changed(i).parents = func(made []packfile.ID) []packfile.ID {
+			return []packfile.ID{made[len(made)-2], made[len(made)-1]}
 		}
 		t.what = fmt.Sprintf("step %d, root %d", i, root)
 		return i > 1
@@ -342,7 +342,7 @@ var tamperers = []kind{
 	{"the history cut off at a new root", 60, func(t *tamper) bool {
 		i := t.at()
 		t.what = fmt.Sprintf("step %d", i)
-		t.changed(i).parents = func([]object.ID) []object.ID { return nil }
+		t.changed(i).parents = func([]packfile.ID) []packfile.ID { return nil }
 		return true
 	}},
 	{"a commit left out, its files not", 80, func(t *tamper) bool {
@@ -410,7 +410,7 @@ var tamperers = []kind{
 	{"a return to an earlier tree", 30, func(t *tamper) bool {
 		n, back := len(t.steps), t.r.IntN(len(t.steps)-1)
 		t.from = n
-		t.steps = append(t.steps, step{message: t.steps[back].message, when: t.steps[back].when, tree: func(f *forge, _ object.ID) object.ID { return f.trees[back] }})
+		t.steps = append(t.steps, step{message: t.steps[back].message, when: t.steps[back].when, tree: func(f *forge, _ packfile.ID) packfile.ID { return f.trees[back] }})
 		t.what = fmt.Sprintf("step %d", back)
 		return true
 	}},
@@ -656,16 +656,16 @@ var tamperers = []kind{
 	}},
 	{"a shallow clone", 20, func(t *tamper) bool {
 		i := t.at()
-		t.distort = func(d *lineage.Distortions) { d.Shallow = map[object.ID]bool{t.commits[i]: true} }
+		t.distort = func(d *lineage.Distortions) { d.Shallow = map[packfile.ID]bool{t.commits[i]: true} }
 		if t.r.IntN(2) == 0 { // and what is before is not here
-			t.hide = func(f *forge) object.ID { return f.commits[i-1] }
+			t.hide = func(f *forge) packfile.ID { return f.commits[i-1] }
 		}
 		t.what = fmt.Sprint(i)
 		return true
 	}},
 	{"grafts", 20, func(t *tamper) bool {
 		i := t.at()
-		t.distort = func(d *lineage.Distortions) { d.Grafted = map[object.ID]bool{t.commits[i]: true} }
+		t.distort = func(d *lineage.Distortions) { d.Grafted = map[packfile.ID]bool{t.commits[i]: true} }
 		return true
 	}},
 	{"a replacement of a commit, a tree or a file", 30, func(t *tamper) bool {
@@ -677,7 +677,7 @@ var tamperers = []kind{
 			if err != nil {
 				panic(err)
 			}
-			d.Replaced = map[object.ID]bool{[]object.ID{t.commits[i], t.trees[i], e.id}[what]: true}
+			d.Replaced = map[packfile.ID]bool{[]packfile.ID{t.commits[i], t.trees[i], e.id}[what]: true}
 		}
 		return true
 	}},
@@ -784,7 +784,7 @@ func (t *tamper) relog(i int, states bool, edit func([]ledger.Event) []ledger.Ev
 }
 
 // with puts an entry at a path of a tree.
-func (f *forge) with(root object.ID, name string, e treeEntry) object.ID {
+func (f *forge) with(root packfile.ID, name string, e treeEntry) packfile.ID {
 	b := builder{overlay{f.batch, f.objects}, f.batch}
 	id, err := b.tree(root, []edit{{path: name, entry: e}})
 	if err != nil {
@@ -794,7 +794,7 @@ func (f *forge) with(root object.ID, name string, e treeEntry) object.ID {
 }
 
 // without takes a path out of a tree.
-func (f *forge) without(root object.ID, name string) object.ID {
+func (f *forge) without(root packfile.ID, name string) packfile.ID {
 	b := builder{overlay{f.batch, f.objects}, f.batch}
 	id, err := b.tree(root, []edit{{path: name, gone: true}})
 	if err != nil {
@@ -804,7 +804,7 @@ func (f *forge) without(root object.ID, name string) object.ID {
 }
 
 // raw edits the bytes of a directory's tree.
-func (f *forge) raw(root object.ID, dir string, change func([]byte) []byte) object.ID {
+func (f *forge) raw(root packfile.ID, dir string, change func([]byte) []byte) packfile.ID {
 	o, err := f.View(root)
 	if err != nil {
 		panic(err)
@@ -813,7 +813,7 @@ func (f *forge) raw(root object.ID, dir string, change func([]byte) []byte) obje
 		return f.put(plumbing.TreeObject, change(o.Data))
 	}
 	first, rest, _ := strings.Cut(dir, "/")
-	entries, err := parseTree(o.Data, object.SHA1)
+	entries, err := parseTree(o.Data, packfile.SHA1)
 	if err != nil {
 		panic(err)
 	}

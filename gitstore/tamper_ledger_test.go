@@ -18,7 +18,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -34,7 +33,7 @@ type file struct {
 	data []byte
 	mode filemode.FileMode // zero: a regular file
 	gone bool
-	id   object.ID // an object to name instead of the data
+	id   packfile.ID // an object to name instead of the data
 }
 
 // step is one commit of the history, as a tamperer sees it.
@@ -43,17 +42,17 @@ type step struct {
 	message string
 	when    time.Time
 
-	parents func(made []object.ID) []object.ID // of the steps before; nil: the last
+	parents func(made []packfile.ID) []packfile.ID // of the steps before; nil: the last
 	header  func(raw string) string
-	tree    func(f *forge, root object.ID) object.ID // the commit's, not that of the later ones
+	tree    func(f *forge, root packfile.ID) packfile.ID // the commit's, not that of the later ones
 }
 
 // memoryObjects is the sound ledger's objects.
-type memoryObjects map[object.ID]packfile.Object
+type memoryObjects map[packfile.ID]packfile.Object
 
-func (m memoryObjects) View(id object.ID) (packfile.Object, error) { return m.Read(id) }
+func (m memoryObjects) View(id packfile.ID) (packfile.Object, error) { return m.Read(id) }
 
-func (m memoryObjects) Read(id object.ID) (packfile.Object, error) {
+func (m memoryObjects) Read(id packfile.ID) (packfile.Object, error) {
 	o, ok := m[id]
 	if !ok {
 		return o, packfile.ErrMissing
@@ -61,7 +60,7 @@ func (m memoryObjects) Read(id object.ID) (packfile.Object, error) {
 	return o, nil
 }
 
-func (m memoryObjects) Size(id object.ID) (plumbing.ObjectType, int64, error) {
+func (m memoryObjects) Size(id packfile.ID) (plumbing.ObjectType, int64, error) {
 	o, err := m.Read(id)
 	return o.Type, int64(len(o.Data)), err
 }
@@ -70,10 +69,10 @@ func (m memoryObjects) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 type soundLedger struct {
 	objects     memoryObjects
 	steps       []step
-	commits     []object.ID
-	trees       []object.ID
-	audited     map[object.ID]history.Commit
-	unsigned    map[string]object.ID // the commits by their content without the signature
+	commits     []packfile.ID
+	trees       []packfile.ID
+	audited     map[packfile.ID]history.Commit
+	unsigned    map[string]packfile.ID // the commits by their content without the signature
 	signers     sshsig.Allowed
 	signersText string
 	sign        func([]byte) (string, error)
@@ -110,7 +109,7 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 // newSoundLedgerOf has so many lives, of which one in nine is two transactions.
 func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	t.Helper()
-	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]object.ID{}, of: map[string][]int{}}
+	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]packfile.ID{}, of: map[string][]int{}}
 	s.sign, s.signers, s.signersText = signingKey(t)
 	entries, err := storetest.Lives(storetest.Mixed(lives)...)
 	if err != nil {
@@ -140,13 +139,13 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 		s.objects[id], _ = f.batch.Get(id)
 	}
 	s.commits, s.trees = f.commits, f.trees
-	s.audited = map[object.ID]history.Commit{}
+	s.audited = map[packfile.ID]history.Commit{}
 	var mu sync.Mutex
 	h := lineage.New(f, f.options())
 	err = h.Commits(func(c history.Commit) {
 		mu.Lock()
 		defer mu.Unlock()
-		s.audited[object.ID(c.ID)] = c
+		s.audited[packfile.ID(c.ID)] = c
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,18 +157,18 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 type forge struct {
 	*soundLedger
 	batch   *packfile.Batch
-	commits []object.ID
-	trees   []object.ID
-	tip     object.ID
+	commits []packfile.ID
+	trees   []packfile.ID
+	tip     packfile.ID
 	distort func(*lineage.Distortions)
-	hidden  object.ID // an object that is not there
+	hidden  packfile.ID // an object that is not there
 }
 
 // forge makes the commits of steps, of which those before from are the sound
 // ledger's own.
 func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, error)) (*forge, error) {
 	f := &forge{soundLedger: s, batch: &packfile.Batch{}}
-	var tree object.ID
+	var tree packfile.ID
 	f.commits, f.trees = slices.Clone(s.commits[:from]), slices.Clone(s.trees[:from])
 	if from > 0 {
 		tree = s.trees[from-1]
@@ -190,7 +189,7 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 		if st.tree != nil {
 			c.Tree = st.tree(f, tree)
 		}
-		raw := object.EncodeCommit(c, object.Us, object.Us, st.when, st.message)
+		raw := packfile.EncodeCommit(c, packfile.Us, packfile.Us, st.when, st.message)
 		if st.header != nil {
 			raw = []byte(st.header(string(raw)))
 		}
@@ -199,7 +198,7 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 			if raw, err = signed(raw, sign); err != nil {
 				return nil, err
 			}
-			if s.unsigned[payload], err = (packfile.Object{Type: plumbing.CommitObject, Data: raw}).ID(object.SHA1); err != nil {
+			if s.unsigned[payload], err = (packfile.Object{Type: plumbing.CommitObject, Data: raw}).ID(packfile.SHA1); err != nil {
 				return nil, err
 			}
 		} else if same, ok := s.unsigned[string(raw)]; ok { // nothing was changed: the signature still fits
@@ -213,7 +212,7 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 }
 
 // grow makes the next tree.
-func (f *forge) grow(b *builder, tree object.ID, files map[string]file) (object.ID, error) {
+func (f *forge) grow(b *builder, tree packfile.ID, files map[string]file) (packfile.ID, error) {
 	var edits []edit
 	for name, one := range files {
 		e := edit{path: name, gone: one.gone}
@@ -236,7 +235,7 @@ func (f *forge) grow(b *builder, tree object.ID, files map[string]file) (object.
 	return next, err
 }
 
-func (f *forge) put(kind plumbing.ObjectType, data []byte) object.ID {
+func (f *forge) put(kind plumbing.ObjectType, data []byte) packfile.ID {
 	ids, err := f.batch.Add(packfile.Object{Type: kind, Data: data})
 	if err != nil {
 		panic(err)
@@ -245,7 +244,7 @@ func (f *forge) put(kind plumbing.ObjectType, data []byte) object.ID {
 }
 
 // View serves the forger's objects before the sound ones.
-func (f *forge) View(id object.ID) (packfile.Object, error) {
+func (f *forge) View(id packfile.ID) (packfile.Object, error) {
 	if id == f.hidden {
 		return packfile.Object{}, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
 	}
@@ -255,9 +254,9 @@ func (f *forge) View(id object.ID) (packfile.Object, error) {
 	return f.objects.View(id)
 }
 
-func (f *forge) Read(id object.ID) (packfile.Object, error) { return f.View(id) }
+func (f *forge) Read(id packfile.ID) (packfile.Object, error) { return f.View(id) }
 
-func (f *forge) Size(id object.ID) (plumbing.ObjectType, int64, error) {
+func (f *forge) Size(id packfile.ID) (plumbing.ObjectType, int64, error) {
 	o, err := f.View(id)
 	return o.Type, int64(len(o.Data)), err
 }
@@ -292,9 +291,9 @@ func (r remembering) Commits(visit func(history.Commit)) error {
 		}
 		c.Age = age
 		visit(c)
-		at = object.None
+		at = packfile.None
 		if len(c.Parents) > 0 {
-			at = object.ID(c.Parents[0])
+			at = packfile.ID(c.Parents[0])
 		}
 	}
 	return nil

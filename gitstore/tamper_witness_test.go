@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -36,7 +36,7 @@ func witnessKey(t testing.TB, name string, cosigns bool) (witness.Key, witness.S
 }
 
 // treeOver is the tree over the commits that a tip leads to.
-func treeOver(s source, tip object.ID) (*witness.Tree, error) {
+func treeOver(s source, tip packfile.ID) (*witness.Tree, error) {
 	all, err := leaves(s, tip, func(raw []byte) [32]byte { return witness.Leaf(raw) })
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func newWitnessed(t testing.TB, s *soundLedger) *witnessedLedger {
 }
 
 // catches reports whether that reader, who demands two of three, is told that something is wrong.
-func (w *witnessedLedger) catches(s source, tip object.ID) (bool, error) {
+func (w *witnessedLedger) catches(s source, tip packfile.ID) (bool, error) {
 	tree, err := treeOver(s, tip)
 	if err != nil {
 		return true, nil // it cannot be held to anything, which is a finding

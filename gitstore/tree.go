@@ -14,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -70,20 +69,20 @@ var modes = map[patch.Mode]filemode.FileMode{patch.Regular: filemode.Regular, pa
 // tree makes the tree that old becomes with these edits, which are sorted, and
 // returns its id; the zero id for a tree that is left empty. Only directories
 // on the way to an edited path are read and made.
-func (b *builder) tree(old object.ID, edits []edit) (object.ID, error) {
+func (b *builder) tree(old packfile.ID, edits []edit) (packfile.ID, error) {
 	var entries []treeEntry
 	if !old.IsZero() {
 		var err error
 		if entries, err = readTree(b.store, old); err != nil {
-			return object.None, err
+			return packfile.None, err
 		}
 		if !slices.IsSortedFunc(entries, compareEntries) {
-			return object.None, fmt.Errorf("tree %s is malformed: it is not sorted", old)
+			return packfile.None, fmt.Errorf("tree %s is malformed: it is not sorted", old)
 		}
 	}
 	entries, err := b.change(entries, edits)
 	if err != nil || len(entries) == 0 {
-		return object.None, err
+		return packfile.None, err
 	}
 	return b.batch.AddOn(packfile.Object{Type: plumbing.TreeObject, Data: encodeTree(entries)}, old)
 }
@@ -138,10 +137,10 @@ func named(entries []treeEntry, name string) (treeEntry, bool) {
 // directory is a directory with edits below it.
 type directory struct {
 	name     string
-	old      object.ID // zero: it is new
-	inTheWay bool      // something else has its name
+	old      packfile.ID // zero: it is new
+	inTheWay bool        // something else has its name
 	edits    []edit
-	id       object.ID // what it becomes; zero: it is left empty
+	id       packfile.ID // what it becomes; zero: it is left empty
 }
 
 // directories are those that edits are below, in order.
@@ -212,29 +211,29 @@ func merge(entries []treeEntry, changed map[string]treeEntry) []treeEntry {
 
 // commit makes a commit and all that is new in it. c has its parent's tree,
 // which the files change.
-func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]byte, error)) (object.ID, error) {
+func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]byte, error)) (packfile.ID, error) {
 	edits, err := b.edits(files)
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	c.Tree, err = b.tree(c.Tree, edits)
 	if err == nil && c.Tree.IsZero() {
 		c.Tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
 	}
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	raw, err := encode(c)
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	return b.put(plumbing.CommitObject, raw)
 }
 
-func (b *builder) put(kind plumbing.ObjectType, data []byte) (object.ID, error) {
+func (b *builder) put(kind plumbing.ObjectType, data []byte) (packfile.ID, error) {
 	ids, err := b.batch.Add(packfile.Object{Type: kind, Data: bytes.Clone(data)})
 	if err != nil {
-		return object.None, err
+		return packfile.None, err
 	}
 	return ids[0], nil
 }
@@ -254,7 +253,7 @@ func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 	return diff(r.trees, r.id(from), r.id(to))
 }
 
-func diff(s *lister, from, to object.ID) (patch.Patchset, error) {
+func diff(s *lister, from, to packfile.ID) (patch.Patchset, error) {
 	old, err := readCommit(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
@@ -319,7 +318,7 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 	switch {
 	case name == "HEAD":
 		return r.Head(ctx)
-	case !object.IsID(name):
+	case !packfile.IsID(name):
 		id, err = r.named(name)
 	case r.id(name).IsZero():
 		return "", noCommit(name)
@@ -397,7 +396,7 @@ func (d *differences) check(path string, e treeEntry) error {
 	return &patch.Error{Path: path, Message: fmt.Sprintf("unknown file mode %o", uint32(e.mode))}
 }
 
-func (d *differences) checkDir(id object.ID) error {
+func (d *differences) checkDir(id packfile.ID) error {
 	dir, err := d.store.list(id)
 	if err == nil && dir.bad != nil {
 		err = fmt.Errorf("tree %s %w", id, dir.bad)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // A View is a repository as it would be: its objects with others beside them, and refs of its own.
@@ -40,7 +40,7 @@ func (r *Repo) View(dir string, v View) error {
 	}
 	slices.SortFunc(refs, func(a, b string) int { return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):]) })
 	config := "[core]\n\tbare = true\n\trepositoryFormatVersion = 0\n"
-	if r.objects.Format == object.SHA256 {
+	if r.objects.Format == packfile.SHA256 {
 		config = "[core]\n\tbare = true\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n"
 	}
 	for _, below := range []string{"refs", "objects/info"} {

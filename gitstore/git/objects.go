@@ -20,7 +20,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -35,14 +34,14 @@ type Objects struct {
 	Dir  string // the objects directory
 	More string // another one, which may be missing when git starts
 
-	Format object.Format // of all of them
+	Format packfile.Format // of all of them
 
 	mu     sync.Mutex
 	run    *catFile        // nil: none is running
 	unused runtime.Cleanup // closes run when nobody has the Objects any more
 	closed bool
-	recent object.Recent[object.ID, packfile.Object] // small ones: who judges commits asks for the same trees again and again
-	ended  []chan struct{}                           // of each process that was started: closed once it is no more
+	recent packfile.Recent[packfile.ID, packfile.Object] // small ones: who judges commits asks for the same trees again and again
+	ended  []chan struct{}                               // of each process that was started: closed once it is no more
 }
 
 // maxObject is the size of the largest object that is read, maxSaid that of what git may say
@@ -101,14 +100,14 @@ func (o *Objects) retire() {
 
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
 // packfile.ErrDamaged if its content is not what its name says.
-func (o *Objects) View(id object.ID) (packfile.Object, error) {
+func (o *Objects) View(id packfile.ID) (packfile.Object, error) {
 	if found, is := o.recent.Get(id); is {
 		return found, nil
 	}
 	q, err := o.ask("contents", id)
 	found := packfile.Object{Type: q.kind, Data: q.data}
 	if err == nil {
-		var got object.ID
+		var got packfile.ID
 		if got, err = found.ID(o.Format); err == nil && got != id {
 			err = fmt.Errorf("object %s: %w: its content hashes to %s", id, packfile.ErrDamaged, got)
 		}
@@ -124,7 +123,7 @@ func (o *Objects) View(id object.ID) (packfile.Object, error) {
 
 // Size returns an object's type and number of bytes, as the repository records them: only
 // View checks the content.
-func (o *Objects) Size(id object.ID) (kind plumbing.ObjectType, size int64, err error) {
+func (o *Objects) Size(id packfile.ID) (kind plumbing.ObjectType, size int64, err error) {
 	if found, is := o.recent.Get(id); is {
 		return found.Type, int64(len(found.Data)), nil
 	}
@@ -156,7 +155,7 @@ func contents(from *bufio.Reader, size int64) ([]byte, error) {
 // A question is "<command> <id>", and its answer.
 type question struct {
 	command string
-	id      object.ID
+	id      packfile.ID
 
 	kind plumbing.ObjectType
 	size int64
@@ -177,7 +176,7 @@ const timesMoved = 1000
 // ask asks for an object. That git finds none counts where the packs before the question were those after it: beside
 // a `git gc`, which makes a pack and removes others, a listing may have none of them (T80). A process that died, or
 // that complains and then finds nothing, is replaced once. What still complains then is an error and not absence.
-func (o *Objects) ask(command string, id object.ID) (*question, error) {
+func (o *Objects) ask(command string, id packfile.ID) (*question, error) {
 	q := &question{command: command, id: id}
 	if id.Size() != o.Format.Size() { // to git it is the name of a ref, or the beginning of an ID
 		return q, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
@@ -247,7 +246,7 @@ func (o *Objects) replace(run *catFile) {
 
 // readable lists the packs that may hold an object, with the time each directory of them was changed. The error is
 // what cannot be read of it all: git calls that missing without a word.
-func (o *Objects) readable(id object.ID) (packs []string, err error) {
+func (o *Objects) readable(id packfile.ID) (packs []string, err error) {
 	dirs, err := o.Dirs(context.Background())
 	errs := []error{err}
 	for _, dir := range dirs {
@@ -314,7 +313,7 @@ func (o *Objects) Index(ctx context.Context, pack io.Reader) (packfile.Held, err
 
 // IndexWhole is Index of a pack in which, or here, all is that a commit leads to and commits that are here do not: else it is
 // packfile.ErrMissing, and nothing is added.
-func (o *Objects) IndexWhole(ctx context.Context, pack io.Reader, commit object.ID, here []object.ID) (packfile.Held, error) {
+func (o *Objects) IndexWhole(ctx context.Context, pack io.Reader, commit packfile.ID, here []packfile.ID) (packfile.Held, error) {
 	return o.made(ctx, pack, func(dir string) error {
 		args := []string{"-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet", commit.String() + "^{commit}", "--not"}
 		for _, id := range here {
@@ -372,7 +371,7 @@ func (o *Objects) Merge(ctx context.Context, most int) error {
 // packed here: to ask for each, and to pack it anew, takes ten times as long. What of them is missing is an error, unless lenient leaves
 // out missing files, and so is what is damaged as far as git notices. Nothing is left out on the word of what stands beside the packs:
 // bitmaps, or the graph of commits.
-func (o *Objects) Pack(ctx context.Context, w io.Writer, commit, without object.ID, lenient bool) error {
+func (o *Objects) Pack(ctx context.Context, w io.Writer, commit, without packfile.ID, lenient bool) error {
 	missing := "--missing=error"
 	if lenient {
 		missing = "--missing=allow-any"
@@ -435,7 +434,7 @@ func (o *Objects) command(args ...string) (c Command, done func(), err error) {
 	empty, err := os.MkdirTemp("", "countersign-git-")
 	done = func() { _ = os.RemoveAll(empty) }
 	if err == nil {
-		if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil && o.Format == object.SHA256 {
+		if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil && o.Format == packfile.SHA256 {
 			err = os.WriteFile(filepath.Join(empty, "config"), []byte("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"), 0o600)
 		}
 		if err == nil {

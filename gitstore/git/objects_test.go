@@ -16,7 +16,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -63,18 +62,18 @@ func (s stored) open() *git.Objects {
 	return o
 }
 
-func (s stored) ids() (ids []object.ID) {
+func (s stored) ids() (ids []packfile.ID) {
 	for line := range strings.Lines(s.git("", "cat-file", "--batch-check", "--batch-all-objects") + "\n") {
-		ids = append(ids, object.ParseID(line[:40]))
+		ids = append(ids, packfile.ParseID(line[:40]))
 	}
 	return ids
 }
 
-func (s stored) write(text string) object.ID {
-	return object.ParseID(s.git(text, "hash-object", "-w", "--stdin"))
+func (s stored) write(text string) packfile.ID {
+	return packfile.ParseID(s.git(text, "hash-object", "-w", "--stdin"))
 }
 
-func (s stored) loose(id object.ID) string {
+func (s stored) loose(id packfile.ID) string {
 	return filepath.Join(s.objects(), id.String()[:2], id.String()[2:])
 }
 
@@ -97,7 +96,7 @@ func overwrite(t *testing.T, file string, data []byte) {
 }
 
 // reads fails the test unless every object is read, by several goroutines.
-func (s stored) reads(o *git.Objects, ids []object.ID) {
+func (s stored) reads(o *git.Objects, ids []packfile.ID) {
 	s.t.Helper()
 	var all sync.WaitGroup
 	for range 4 {
@@ -114,10 +113,10 @@ func (s stored) reads(o *git.Objects, ids []object.ID) {
 	all.Wait()
 }
 
-var nowhere = object.ParseID("0123456789012345678901234567890123456789")
+var nowhere = packfile.ParseID("0123456789012345678901234567890123456789")
 
 // absent fails the test unless an object is missing.
-func absent(t *testing.T, o *git.Objects, id object.ID) {
+func absent(t *testing.T, o *git.Objects, id packfile.ID) {
 	t.Helper()
 	if _, err := o.View(id); !errors.Is(err, packfile.ErrMissing) {
 		t.Errorf("View: %v", err)
@@ -128,7 +127,7 @@ func absent(t *testing.T, o *git.Objects, id object.ID) {
 }
 
 // refused fails the test unless reading an object is an error, and not that it is missing.
-func refused(t *testing.T, o *git.Objects, id object.ID) {
+func refused(t *testing.T, o *git.Objects, id packfile.ID) {
 	t.Helper()
 	if object, err := o.View(id); err == nil || errors.Is(err, packfile.ErrMissing) {
 		t.Errorf("%.100q, %v", object.Data, err)
@@ -212,7 +211,7 @@ func TestT95LyingObjects(t *testing.T) {
 			overwrite(t, s.loose(id), []byte(data))
 			o := s.open()
 			refused(t, o, id)
-			s.reads(o, []object.ID{other})
+			s.reads(o, []packfile.ID{other})
 			absent(t, o, nowhere)
 		})
 	}
@@ -227,7 +226,7 @@ func TestT95LyingObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := int(binary.BigEndian.Uint32(idx[8+255*4:]))
-		place := func(id object.ID) []byte {
+		place := func(id packfile.ID) []byte {
 			names := idx[8+256*4:]
 			for i := range count {
 				if bytes.Equal(names[i*20:i*20+20], id.Append(nil)) {
@@ -301,7 +300,7 @@ func TestT95LyingObjects(t *testing.T) {
 		}
 		o := s.open()
 		refused(t, o, nowhere)
-		s.reads(o, []object.ID{wrong}) // which has its own name
+		s.reads(o, []packfile.ID{wrong}) // which has its own name
 	})
 }
 
@@ -311,7 +310,7 @@ func TestT95UnreadableObjects(t *testing.T) {
 		"a directory":      func(file string) error { return os.Mkdir(file, 0o777) },
 		"a link to itself": func(file string) error { return os.Symlink(file, file) },
 	} {
-		unreadable := func(what string, prepare func(s stored) (file string, id object.ID)) {
+		unreadable := func(what string, prepare func(s stored) (file string, id packfile.ID)) {
 			t.Run(what+" that is "+name, func(t *testing.T) {
 				s := newStored(t)
 				file, id := prepare(s)
@@ -325,22 +324,22 @@ func TestT95UnreadableObjects(t *testing.T) {
 				}
 			})
 		}
-		unreadable("a loose object", func(s stored) (string, object.ID) {
+		unreadable("a loose object", func(s stored) (string, packfile.ID) {
 			id := s.write("approved")
 			return s.loose(id), id
 		})
-		unreadable("a pack", func(s stored) (string, object.ID) {
+		unreadable("a pack", func(s stored) (string, packfile.ID) {
 			id := s.ids()[0]
 			return s.pack() + ".pack", id
 		})
-		unreadable("an index", func(s stored) (string, object.ID) {
+		unreadable("an index", func(s stored) (string, packfile.ID) {
 			id := s.ids()[0]
 			return s.pack() + ".idx", id
 		})
-		unreadable("the list of what is borrowed", func(s stored) (string, object.ID) {
+		unreadable("the list of what is borrowed", func(s stored) (string, packfile.ID) {
 			return filepath.Join(s.objects(), "info", "alternates"), nowhere
 		})
-		unreadable("what the borrowed directory has", func(s stored) (string, object.ID) {
+		unreadable("what the borrowed directory has", func(s stored) (string, packfile.ID) {
 			outside := newStored(t)
 			id := outside.write("approved")
 			if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666); err != nil {
@@ -467,7 +466,7 @@ func TestT95ObjectsOfAnotherGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+path)
-	s.reads(s.open(), []object.ID{id})
+	s.reads(s.open(), []packfile.ID{id})
 	t.Setenv("PATH", t.TempDir())
 	if _, err := s.open().View(id); !errors.Is(err, git.ErrNotInstalled) {
 		t.Error(err)
@@ -513,7 +512,7 @@ func TestT80MissedWhilePacksChange(t *testing.T) {
 		want   string
 	}{{5, "there"}, {2000, ""}} {
 		there := packfile.Object{Type: plumbing.BlobObject, Data: []byte("there")}
-		id, err := there.ID(object.SHA1)
+		id, err := there.ID(packfile.SHA1)
 		o, bin := &git.Objects{Dir: t.TempDir()}, t.TempDir()
 		pack := filepath.Join(o.Dir, "pack")
 		script := fmt.Sprintf("#!/bin/sh\ncd %s\nn=0\n: > 0.idx\nwhile read word id; do mv $n.idx $((n+1)).idx; n=$((n+1)); if [ $n -lt %d ]; then echo \"$id missing\"; else printf '%%s blob 5\\nthere\\n' \"$id\"; fi; done\n", pack, at.missed)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
@@ -67,7 +66,7 @@ func borrowed(said string) (dirs []string) {
 }
 
 // verifyFile holds a file to the hash that ends it. One that is gone was packed anew meanwhile.
-func verifyFile(name string, format object.Format, read func(int)) error {
+func verifyFile(name string, format packfile.Format, read func(int)) error {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

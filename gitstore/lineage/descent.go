@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // A RollbackError is a ledger whose tip does not descend from the last one that
@@ -44,7 +44,7 @@ func (e *RollbackError) Unwrap() error { return e.Why }
 
 // Held refuses a tip that is neither a commit that is known nor descends from it
 // (*RollbackError). Zero for the known one is none, for the tip a ledger that is gone.
-func Held(ledger string, tip, known object.ID, descends func(ancestor object.ID) (bool, error)) error {
+func Held(ledger string, tip, known packfile.ID, descends func(ancestor packfile.ID) (bool, error)) error {
 	if known.IsZero() || known == tip {
 		return nil
 	}
@@ -64,9 +64,9 @@ var ErrCutOff = errors.New("the history does not go back that far here")
 // Descends reports whether ancestor is tip or one of its ancestors, as far as a
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
-func Descends(s Objects, tip, ancestor object.ID) (bool, error) {
-	seen := map[object.ID]bool{}
-	for queue := []object.ID{tip}; len(queue) > 0; queue = queue[1:] {
+func Descends(s Objects, tip, ancestor packfile.ID) (bool, error) {
+	seen := map[packfile.ID]bool{}
+	for queue := []packfile.ID{tip}; len(queue) > 0; queue = queue[1:] {
 		id := queue[0]
 		if id == ancestor {
 			return true, nil
@@ -76,13 +76,13 @@ func Descends(s Objects, tip, ancestor object.ID) (bool, error) {
 		}
 		seen[id] = true
 		raw, err := read(s, plumbing.CommitObject, id)
-		if errors.Is(err, object.ErrMissing) {
+		if errors.Is(err, packfile.ErrMissing) {
 			err = fmt.Errorf("%w: %v", ErrCutOff, err)
 		}
 		if err != nil {
 			return false, err
 		}
-		c, err := object.ParseCommit(raw)
+		c, err := packfile.ParseCommit(raw)
 		if err != nil {
 			return false, fmt.Errorf("commit %s: %w", id, err)
 		}

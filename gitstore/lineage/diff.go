@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
@@ -20,7 +20,7 @@ import (
 // for one goroutine.
 type differ struct {
 	*History
-	trees object.Recent[object.ID, []byte] // those read lately
+	trees packfile.Recent[packfile.ID, []byte] // those read lately
 
 	out *history.Commit
 	cut bool // out has too much, and is not gone on with
@@ -69,11 +69,11 @@ func (d *differ) words(c rawCommit) {
 		d.out.Signature = history.Signed
 	}
 	head, message, _ := strings.Cut(string(payload), "\n\n")
-	_, who, _ := strings.Cut(head, "\ncommitter "+object.Us+" ")
+	_, who, _ := strings.Cut(head, "\ncommitter "+packfile.Us+" ")
 	seconds, _, _ := strings.Cut(who, " ")
 	when, _ := strconv.ParseInt(seconds, 10, 64)
 	d.out.When, d.out.Message = when, message
-	d.out.Ours = when >= 0 && bytes.HasPrefix(payload, object.EncodeCommit(c.Commit, object.Us, object.Us, time.Unix(when, 0), ""))
+	d.out.Ours = when >= 0 && bytes.HasPrefix(payload, packfile.EncodeCommit(c.Commit, packfile.Us, packfile.Us, time.Unix(when, 0), ""))
 	if d.out.Signature != history.Signed {
 		return
 	}
@@ -96,14 +96,14 @@ func (d *differ) problem(rule, path, format string, args ...any) {
 }
 
 // entered is told of every object that a commit brings.
-func (d *differ) entered(id object.ID, path string) {
+func (d *differ) entered(id packfile.ID, path string) {
 	if d.o.Replaced[id] {
 		d.problem("HISTORY", path, "git shows something else in place of %s (refs/replace/); countersign reads it as it is", id)
 	}
 }
 
 // tree returns the bytes of a tree, none for the zero id.
-func (d *differ) tree(id object.ID) (raw []byte, err error) {
+func (d *differ) tree(id packfile.ID) (raw []byte, err error) {
 	if id.IsZero() {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (d *differ) full(dir string) bool {
 
 // dirs compares two versions of a directory; zero is none. Only what differs is
 // read. Every entry of the new one is held to its form.
-func (d *differ) dirs(dir string, old, new object.ID, depth int) {
+func (d *differ) dirs(dir string, old, new packfile.ID, depth int) {
 	if d.full(dir) {
 		return
 	}
@@ -156,7 +156,7 @@ func (d *differ) dirs(dir string, old, new object.ID, depth int) {
 }
 
 func (d *differ) entries(dir string, before, after []byte, depth int) error {
-	var last, a, b object.Entry
+	var last, a, b packfile.Entry
 	haveA, haveB := false, false
 	for !d.full(dir) {
 		if !haveA && len(before) > 0 {
@@ -181,11 +181,11 @@ func (d *differ) entries(dir string, before, after []byte, depth int) error {
 				d.entry(dir, a, b, depth)
 			}
 			haveA, haveB = false, false
-		case !haveB || haveA && object.Compare(a, b) < 0:
-			d.entry(dir, a, object.Entry{}, depth)
+		case !haveB || haveA && packfile.Compare(a, b) < 0:
+			d.entry(dir, a, packfile.Entry{}, depth)
 			haveA = false
 		default:
-			d.entry(dir, object.Entry{}, b, depth)
+			d.entry(dir, packfile.Entry{}, b, depth)
 			haveB = false
 		}
 	}
@@ -193,7 +193,7 @@ func (d *differ) entries(dir string, before, after []byte, depth int) error {
 }
 
 // entry takes in one name that differs.
-func (d *differ) entry(dir string, a, b object.Entry, depth int) {
+func (d *differ) entry(dir string, a, b packfile.Entry, depth int) {
 	name := b.Name
 	if name == nil {
 		name = a.Name
@@ -217,7 +217,7 @@ func (d *differ) change(path string, old, new history.Entry) {
 }
 
 // entryOf is an entry as an audit reads it.
-func entryOf(e object.Entry) history.Entry {
+func entryOf(e packfile.Entry) history.Entry {
 	if e.Raw == nil {
 		return history.Entry{}
 	}
@@ -229,11 +229,11 @@ var errTree = errors.New("is malformed")
 
 // sound refuses entries that no git writes: out of order, twice, with a name
 // that is none, or a mode that is written otherwise.
-func sound(before, e object.Entry) error {
+func sound(before, e packfile.Entry) error {
 	switch n := e.Name; {
 	case n[0] == '.' && (len(n) == 1 || string(n) == ".." || strings.EqualFold(string(n), ".git")), bytes.IndexByte(n, '/') >= 0:
 		return fmt.Errorf("has an entry named %+q", n)
-	case before.Name != nil && object.Compare(before, e) >= 0, bytes.Equal(before.Name, n):
+	case before.Name != nil && packfile.Compare(before, e) >= 0, bytes.Equal(before.Name, n):
 		return fmt.Errorf("has the entry %+q out of order, or twice", n)
 	}
 	switch string(e.Mode) {

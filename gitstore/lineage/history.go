@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -21,13 +20,13 @@ import (
 
 // Objects is where objects come from: each is held to its name. What it returns is
 // shared and not modified; several goroutines may ask at once. An object that is not
-// there is object.ErrMissing.
+// there is packfile.ErrMissing.
 type Objects interface {
-	View(id object.ID) (packfile.Object, error)
+	View(id packfile.ID) (packfile.Object, error)
 }
 
 // read returns the content of an object, which must have this type.
-func read(from Objects, kind plumbing.ObjectType, id object.ID) ([]byte, error) {
+func read(from Objects, kind plumbing.ObjectType, id packfile.ID) ([]byte, error) {
 	got, err := from.View(id)
 	if err == nil && got.Type != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, got.Type, kind)
@@ -39,14 +38,14 @@ func read(from Objects, kind plumbing.ObjectType, id object.ID) ([]byte, error) 
 // is: where a shallow clone ends, grafts, and replacements (git-replace(1)). They
 // change nothing in a History, but each that it meets is a finding.
 type Distortions struct {
-	Shallow, Grafted, Replaced map[object.ID]bool
+	Shallow, Grafted, Replaced map[packfile.ID]bool
 }
 
 // Options say which part of a history is read, and how.
 type Options struct {
-	Tip object.ID
+	Tip packfile.ID
 	// From is the commit after which it is read; zero reads all of it.
-	From object.ID
+	From packfile.ID
 	// Signers are who may sign. nil reads signatures and does not verify them.
 	Signers *sshsig.Allowed
 
@@ -58,25 +57,25 @@ type History struct {
 	objects Objects
 	o       Options
 
-	base object.ID // the tree before the first commit that is visited
-	done object.ID // From, once it was met
+	base packfile.ID // the tree before the first commit that is visited
+	done packfile.ID // From, once it was met
 }
 
 var _ history.Reader = (*History)(nil)
 
 // MayBeLedger reports whether a commit has what is at the root of every ledger, or cannot be read.
-func MayBeLedger(objects Objects, id object.ID) bool {
+func MayBeLedger(objects Objects, id packfile.ID) bool {
 	raw, err := read(objects, plumbing.CommitObject, id)
 	if err != nil {
 		return true
 	}
-	c, err := object.ParseCommit(raw)
+	c, err := packfile.ParseCommit(raw)
 	if err != nil {
 		return true
 	}
 	rest, err := read(objects, plumbing.TreeObject, c.Tree)
 	for err == nil && len(rest) > 0 {
-		e, after, ok := object.FormatOf(id).CutEntry(rest)
+		e, after, ok := packfile.FormatOf(id).CutEntry(rest)
 		if !ok || string(e.Name) == "ledger.json" || string(e.Name) == "transactions" {
 			return true
 		}
@@ -94,7 +93,7 @@ func NotInHistory(name, why string) error {
 }
 
 // format is that of all objects.
-func (h *History) format() object.Format { return object.FormatOf(h.o.Tip) }
+func (h *History) format() packfile.Format { return packfile.FormatOf(h.o.Tip) }
 
 // Tip is the commit that the history ends with.
 func (h *History) Tip() string { return h.o.Tip.String() }
@@ -115,12 +114,12 @@ func (h *History) Blob(id history.ID) ([]byte, error) {
 // A rawCommit is a commit as it was read, with the tree of the one before it:
 // zero for the root's.
 type rawCommit struct {
-	id   object.ID
+	id   packfile.ID
 	age  int
 	raw  []byte
 	base bool // no commit is before it that could be read
-	object.Commit
-	former object.ID
+	packfile.Commit
+	former packfile.ID
 	wrong  []history.Finding
 }
 
@@ -173,7 +172,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 			chunk = nil
 		}
 		chunk = append(chunk, c)
-		at = object.None
+		at = packfile.None
 		if len(c.Parents) > 0 {
 			at = c.Parents[0]
 		}
@@ -188,7 +187,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 
 // cut marks the oldest commit that could be read. What the one before it holds
 // is not known, so nothing can be said of what this one changed.
-func (h *History) cut(c *rawCommit, parent object.ID, err error) {
+func (h *History) cut(c *rawCommit, parent packfile.ID, err error) {
 	c.base, h.base = true, c.Tree
 	message := fmt.Sprintf("the history is not all here: the commit before, %s, cannot be read: %v", parent, err)
 	if h.o.Shallow[c.id] {
@@ -197,17 +196,17 @@ func (h *History) cut(c *rawCommit, parent object.ID, err error) {
 	c.wrong = append(c.wrong, history.Finding{RuleID: "HISTORY", Commit: c.id.String(), Message: message})
 }
 
-func (h *History) read(id object.ID, age int) (rawCommit, error) {
+func (h *History) read(id packfile.ID, age int) (rawCommit, error) {
 	c := rawCommit{id: id, age: age}
 	var err error
 	if c.raw, err = read(h.objects, plumbing.CommitObject, id); err != nil {
 		return c, err
 	}
-	if c.Commit, err = object.ParseCommit(c.raw); err != nil {
+	if c.Commit, err = packfile.ParseCommit(c.raw); err != nil {
 		return c, fmt.Errorf("commit %s: %w", id, err)
 	}
 	for _, d := range []struct {
-		ids  map[object.ID]bool
+		ids  map[packfile.ID]bool
 		text string
 	}{
 		{h.o.Shallow, "the clone is shallow: git shows no commit before this one (.git/shallow)"},
@@ -222,7 +221,7 @@ func (h *History) read(id object.ID, age int) (rawCommit, error) {
 }
 
 // Commit reads one commit alone, with what it changed in the tree of its first parent.
-func (h *History) Commit(id object.ID) (history.Commit, error) {
+func (h *History) Commit(id packfile.ID) (history.Commit, error) {
 	c, err := h.read(id, 0)
 	if err != nil {
 		return history.Commit{}, err
@@ -243,7 +242,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 	if h.base.IsZero() {
 		return nil, nil
 	}
-	e := object.Entry{Mode: []byte("40000"), Raw: h.base.Append(nil)}
+	e := packfile.Entry{Mode: []byte("40000"), Raw: h.base.Append(nil)}
 	for part := range strings.SplitSeq(name, "/") {
 		if !e.IsDir() {
 			return nil, nil
@@ -269,7 +268,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 	}
 	d := newDiffer(h)
 	d.out = &history.Commit{}
-	d.dirs(name, object.None, e.ID(), 0)
+	d.dirs(name, packfile.None, e.ID(), 0)
 	if len(d.out.Problems) > 0 {
 		return nil, errors.New(d.out.Problems[0].Message)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
@@ -18,15 +17,15 @@ const maxDepth = 50
 // A Batch is objects to be written together. Each is there once. Its zero value
 // is an empty one. Content that was added must not be modified any more.
 type Batch struct {
-	Format object.Format
+	Format Format
 
-	ids     []object.ID
+	ids     []ID
 	entries []entry
 	texts
-	at     map[object.ID]int32
-	hints  map[int32]object.ID          // bases that are not in this batch: maybe in one that it joins
-	recent object.Recent[int32, []byte] // the latest versions, whole
-	pack   *encoded                     // what Encode made of all of these
+	at     map[ID]int32
+	hints  map[int32]ID          // bases that are not in this batch: maybe in one that it joins
+	recent Recent[int32, []byte] // the latest versions, whole
+	pack   *encoded              // what Encode made of all of these
 }
 
 // entry is an object as a batch holds it: whole, or as a delta on one before
@@ -81,8 +80,8 @@ func (c *texts) copy(text []byte) extent {
 }
 
 // Add names the objects, on all cores, and takes those that are new.
-func (b *Batch) Add(objects ...Object) ([]object.ID, error) {
-	ids := make([]object.ID, len(objects))
+func (b *Batch) Add(objects ...Object) ([]ID, error) {
+	ids := make([]ID, len(objects))
 	err := parallel.Try(runtime.GOMAXPROCS(0), len(objects), func(i int) (err error) {
 		ids[i], err = objects[i].ID(b.Format)
 		return err
@@ -91,14 +90,14 @@ func (b *Batch) Add(objects ...Object) ([]object.ID, error) {
 		return nil, err
 	}
 	for i, id := range ids {
-		b.add(objects[i], id, object.None)
+		b.add(objects[i], id, None)
 	}
 	return ids, nil
 }
 
 // AddOn adds one object that is a later version of base, on which it may become
 // a delta. That is only a hint: base may be in no batch at all.
-func (b *Batch) AddOn(o Object, base object.ID) (object.ID, error) {
+func (b *Batch) AddOn(o Object, base ID) (ID, error) {
 	id, err := o.ID(b.Format)
 	if err == nil {
 		b.add(o, id, base)
@@ -120,11 +119,11 @@ func (b *Batch) Count(kind plumbing.ObjectType) (n int) {
 }
 
 // IDs returns the names of the objects in their order.
-func (b *Batch) IDs() []object.ID { return slices.Clone(b.ids) }
+func (b *Batch) IDs() []ID { return slices.Clone(b.ids) }
 
 // Get returns an object of the batch, whose content must not be modified. It
 // may be called from several goroutines while none adds.
-func (b *Batch) Get(id object.ID) (Object, bool) {
+func (b *Batch) Get(id ID) (Object, bool) {
 	i, ok := b.at[id]
 	if !ok {
 		return Object{}, false
@@ -145,7 +144,7 @@ func (b *Batch) Join(other *Batch) {
 		}
 		base := b.at[other.ids[e.base]] // it stands before
 		if e.depth = b.entries[base].depth + 1; e.depth > maxDepth {
-			b.add(other.object(int32(i)), id, object.None)
+			b.add(other.object(int32(i)), id, None)
 			continue
 		}
 		e.base, e.extent = base, b.keep(other.of(e.extent))
@@ -157,7 +156,7 @@ func (b *Batch) Join(other *Batch) {
 }
 
 // add takes an object, as a delta on its base where that is clearly smaller.
-func (b *Batch) add(o Object, id, base object.ID) {
+func (b *Batch) add(o Object, id, base ID) {
 	if _, old := b.at[id]; old {
 		return
 	}
@@ -176,16 +175,16 @@ func (b *Batch) add(o Object, id, base object.ID) {
 		}
 	case !base.IsZero():
 		if b.hints == nil {
-			b.hints = map[int32]object.ID{}
+			b.hints = map[int32]ID{}
 		}
 		b.hints[n] = base
 	}
 	b.append(id, entry{kind: o.Type, extent: b.keep(o.Data)})
 }
 
-func (b *Batch) append(id object.ID, e entry) {
+func (b *Batch) append(id ID, e entry) {
 	if b.at == nil {
-		b.at = map[object.ID]int32{}
+		b.at = map[ID]int32{}
 	}
 	b.at[id] = int32(len(b.ids))
 	b.ids, b.entries, b.pack = append(b.ids, id), append(b.entries, e), nil

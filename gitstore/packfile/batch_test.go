@@ -13,13 +13,11 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // contents are the objects of a batch as Get returns them.
-func (b *Batch) contents() map[object.ID]Object {
-	out := map[object.ID]Object{}
+func (b *Batch) contents() map[ID]Object {
+	out := map[ID]Object{}
 	for _, id := range b.IDs() {
 		out[id], _ = b.Get(id)
 	}
@@ -94,13 +92,13 @@ func TestJoin(t *testing.T) {
 			r := newRepo(t)
 			var all Batch
 			objects := versions(200)
-			base := object.None
-			want := map[object.ID]Object{}
+			base := None
+			want := map[ID]Object{}
 			for len(objects) > 0 {
 				var some Batch
 				if c.again && all.Len() > 2 {
 					old := all.object(1)
-					if _, err := some.AddOn(old, object.ParseID(strings.Repeat("1", 40))); err != nil {
+					if _, err := some.AddOn(old, ParseID(strings.Repeat("1", 40))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -134,8 +132,8 @@ func TestJoin(t *testing.T) {
 func TestHintsOnly(t *testing.T) {
 	r := newRepo(t)
 	var b Batch
-	want := map[object.ID]Object{}
-	add := func(o Object, base object.ID) object.ID {
+	want := map[ID]Object{}
+	add := func(o Object, base ID) ID {
 		id, err := b.AddOn(o, base)
 		if err != nil {
 			t.Fatal(err)
@@ -144,12 +142,12 @@ func TestHintsOnly(t *testing.T) {
 		return id
 	}
 	text := bytes.Repeat([]byte("all the same "), 100)
-	blob := add(Object{plumbing.BlobObject, text}, object.ParseID(strings.Repeat("1", 40)))
+	blob := add(Object{plumbing.BlobObject, text}, ParseID(strings.Repeat("1", 40)))
 	add(Object{plumbing.TagObject, text}, blob)
 	add(Object{plumbing.BlobObject, text}, blob)
 	add(Object{plumbing.BlobObject, nil}, blob)
 	self := Object{plumbing.BlobObject, append(bytes.Clone(text), "!"...)}
-	id, _ := self.ID(object.SHA1)
+	id, _ := self.ID(SHA1)
 	add(self, id)
 	for _, o := range blobs(200) {
 		blob = add(o, blob)

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // What a header may hold. A ledger needs one ref.
@@ -21,7 +19,7 @@ const (
 // A Ref is a name and the object that it stands for.
 type Ref struct {
 	Name string
-	ID   object.ID
+	ID   ID
 }
 
 // A BundleError says why bytes are not a bundle that can be read.
@@ -47,7 +45,7 @@ func refused(format string, args ...any) error { return &BundleError{fmt.Sprintf
 // Needs are the commits that it is made on, which are not in it.
 type Bundle struct {
 	Refs    []Ref
-	Needs   []object.ID
+	Needs   []ID
 	objects *Batch
 }
 
@@ -60,7 +58,7 @@ func ReadBundle(from io.Reader, size int64, limits Limits) (*Bundle, error) {
 // ReadBundleOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
 // it is made on is not in it, but in its Needs; the bases of its deltas are asked of base,
 // whose error for one that is not there matches ErrMissing.
-func ReadBundleOn(from io.Reader, size int64, limits Limits, base func(object.ID) (Object, error)) (*Bundle, error) {
+func ReadBundleOn(from io.Reader, size int64, limits Limits, base func(ID) (Object, error)) (*Bundle, error) {
 	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
 	if err := b.header(h, base != nil); err != nil {
 		return nil, err
@@ -98,7 +96,7 @@ func (b *Bundle) header(h *header, on bool) error {
 			return nil
 		case line[0] == '@' && v3:
 			name, _ := strings.CutPrefix(line, formatKey)
-			if h.format, ok = object.ParseFormat(name); !ok || len(b.Refs)+len(b.Needs) > 0 {
+			if h.format, ok = ParseFormat(name); !ok || len(b.Refs)+len(b.Needs) > 0 {
 				return refused("the bundle has the capability %+q: only whole bundles can be read", line)
 			}
 			continue
@@ -107,7 +105,7 @@ func (b *Bundle) header(h *header, on bool) error {
 			if !h.isID(id) {
 				return refused("the bundle needs %+q, which is no commit", id)
 			}
-			b.Needs = append(b.Needs, object.ParseID(id))
+			b.Needs = append(b.Needs, ParseID(id))
 			continue
 		case line[0] == '-':
 			return refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))
@@ -116,7 +114,7 @@ func (b *Bundle) header(h *header, on bool) error {
 		if !ok || name == "" || !h.isID(id) {
 			return refused("the bundle has a header line that is no ref: %+q", line)
 		}
-		b.Refs = append(b.Refs, Ref{name, object.ParseID(id)})
+		b.Refs = append(b.Refs, Ref{name, ParseID(id)})
 	}
 	return refused("the bundle has more than %d header lines", maxLines)
 }
@@ -125,11 +123,11 @@ func (b *Bundle) header(h *header, on bool) error {
 type header struct {
 	*bufio.Reader
 	size   int64 // bytes of the lines that were read
-	format object.Format
+	format Format
 }
 
 // isID reports whether a text is an ID of the bundle's format.
-func (h *header) isID(text string) bool { return len(text) == 2*h.format.Size() && object.IsID(text) }
+func (h *header) isID(text string) bool { return len(text) == 2*h.format.Size() && IsID(text) }
 
 func (h *header) line() (string, error) {
 	raw, err := h.ReadSlice('\n')
@@ -162,10 +160,10 @@ func (b *Bundle) Ref(name string) (Ref, error) {
 }
 
 // View returns an object, as lineage.Objects does.
-func (b *Bundle) View(id object.ID) (Object, error) {
+func (b *Bundle) View(id ID) (Object, error) {
 	o, ok := b.objects.Get(id)
 	if !ok {
-		return o, fmt.Errorf("object %s: %w", id, object.ErrMissing)
+		return o, fmt.Errorf("object %s: %w", id, ErrMissing)
 	}
 	return o, nil
 }
@@ -192,7 +190,7 @@ func headOf(refs ...Ref) ([]byte, error) {
 		return nil, errors.New("writing a bundle: it has no ref")
 	}
 	head := []byte(signature)
-	if f := object.FormatOf(refs[0].ID); f == object.SHA256 { // version 2 has no word for it
+	if f := FormatOf(refs[0].ID); f == SHA256 { // version 2 has no word for it
 		head = []byte("# v3 git bundle\n" + formatKey + f.String() + "\n")
 	}
 	for _, r := range refs {

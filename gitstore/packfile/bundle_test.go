@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -91,12 +90,12 @@ func TestRead(t *testing.T) {
 		}
 		for line := range strings.Lines(r.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)")) {
 			f := strings.Fields(line)
-			o, err := b.View(object.ParseID(f[0]))
+			o, err := b.View(packfile.ParseID(f[0]))
 			if err != nil || o.Type.String() != f[1] || plumbing.ComputeHash(o.Type, o.Data).String() != f[0] {
 				t.Errorf("%s: %s: %v %v", name, line, o.Type, err)
 			}
 		}
-		if _, err := b.View(object.ParseID("12")); !errors.Is(err, object.ErrMissing) {
+		if _, err := b.View(packfile.ParseID("12")); !errors.Is(err, packfile.ErrMissing) {
 			t.Error(err)
 		}
 	}
@@ -221,7 +220,7 @@ func holds(t *testing.T, raw []byte) {
 	if err != nil {
 		return
 	}
-	for _, id := range append([]object.ID{ref.ID}, idsIn(b, ref.ID)...) {
+	for _, id := range append([]packfile.ID{ref.ID}, idsIn(b, ref.ID)...) {
 		o, err := b.View(id)
 		if named := plumbing.ComputeHash(o.Type, o.Data).String(); err == nil && named != id.String() {
 			t.Errorf("%s is something else", id)
@@ -229,9 +228,9 @@ func holds(t *testing.T, raw []byte) {
 	}
 }
 
-func idsIn(b *packfile.Bundle, commit object.ID) (ids []object.ID) {
+func idsIn(b *packfile.Bundle, commit packfile.ID) (ids []packfile.ID) {
 	if o, err := b.View(commit); err == nil && o.Type == plumbing.CommitObject {
-		if c, err := object.ParseCommit(o.Data); err == nil {
+		if c, err := packfile.ParseCommit(o.Data); err == nil {
 			return append(c.Parents, c.Tree)
 		}
 	}
@@ -265,7 +264,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	tip := object.ParseID(r.git("rev-parse", "main"))
+	tip := packfile.ParseID(r.git("rev-parse", "main"))
 	pack := func(w io.Writer) error { _, err := w.Write(batch); return err }
 	if err := packfile.WriteBundle(&out, pack, packfile.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
 		t.Fatal(err)

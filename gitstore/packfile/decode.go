@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
@@ -36,10 +35,10 @@ const minEntry = 9
 // Decode reads a pack of size bytes that somebody sent, once, from its beginning. It must be whole and sound.
 // What a delta is based on and is not in the pack is asked of base; with nil, every one must be in the pack. Every
 // object of the batch has the name that its content has.
-func Decode(pack io.Reader, size int64, f object.Format, limits Limits, base func(object.ID) (Object, error)) (b *Batch, err error) {
+func Decode(pack io.Reader, size int64, f Format, limits Limits, base func(ID) (Object, error)) (b *Batch, err error) {
 	d := &decoder{format: f, from: pack, limits: limits}
 	if base == nil {
-		base = func(object.ID) (Object, error) { return Object{}, ErrMissing }
+		base = func(ID) (Object, error) { return Object{}, ErrMissing }
 	}
 	if err = d.scan(size - int64(f.Size())); err == nil {
 		err = d.resolve(base)
@@ -56,7 +55,7 @@ func Decode(pack io.Reader, size int64, f object.Format, limits Limits, base fun
 // decoder reads a pack in three steps: all entries in their order, then every
 // delta from its base, then all into a batch.
 type decoder struct {
-	format  object.Format
+	format  Format
 	from    io.Reader
 	limits  Limits
 	entries []received
@@ -64,7 +63,7 @@ type decoder struct {
 	byName bool // some deltas name their base
 
 	mu      sync.Mutex
-	waiting map[object.ID][]int32 // deltas by the name of their base
+	waiting map[ID][]int32 // deltas by the name of their base
 	held    atomic.Int64
 	made    atomic.Int64
 	done    atomic.Int64
@@ -74,7 +73,7 @@ type decoder struct {
 type received struct {
 	offset int64
 	kind   plumbing.ObjectType // of the object, once it is known
-	id     object.ID
+	id     ID
 	extent // of what the entry says: whole, or a delta
 
 	base         int32 // the entry it is a delta on; none: -1
@@ -105,7 +104,7 @@ func (d *decoder) scan(end int64) error {
 	if count > (end-packHeaderSize)/minEntry {
 		return damaged("%d objects do not fit in %d bytes", count, end+int64(d.format.Size()))
 	}
-	d.entries, d.waiting = make([]received, 0, count), map[object.ID][]int32{}
+	d.entries, d.waiting = make([]received, 0, count), map[ID][]int32{}
 	room := make([]byte, small)
 	for range count {
 		if err := d.entry(r, end-r.left(), room); err != nil {
@@ -182,7 +181,7 @@ func (d *decoder) hold(size int64) error {
 // stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
 	n := len(d.entries)
-	b := &Batch{Format: d.format, ids: make([]object.ID, 0, n), entries: make([]entry, 0, n), at: make(map[object.ID]int32, n), texts: d.texts}
+	b := &Batch{Format: d.format, ids: make([]ID, 0, n), entries: make([]entry, 0, n), at: make(map[ID]int32, n), texts: d.texts}
 	var chain []int32
 	for i := range d.entries {
 		for at := int32(i); at != none; at = d.entries[at].base {
@@ -222,7 +221,7 @@ func (d *decoder) batch() (*Batch, error) {
 
 // resolve names every object: first those that are whole and all that stands
 // on them, on all cores, then those whose bases are elsewhere.
-func (d *decoder) resolve(base func(object.ID) (Object, error)) error {
+func (d *decoder) resolve(base func(ID) (Object, error)) error {
 	var whole []int32
 	for i := range d.entries {
 		if d.entries[i].kind <= plumbing.TagObject {
@@ -342,7 +341,7 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 }
 
 // named adds the deltas that wait for a name, once.
-func (d *decoder) named(steps []step, id object.ID, parent int32, o Object) []step {
+func (d *decoder) named(steps []step, id ID, parent int32, o Object) []step {
 	if !d.byName {
 		return steps
 	}

@@ -19,19 +19,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	gogit "github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage/memory"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // limits are those of decodeBytes.
 var limits = Limits{Held: 1 << 30, Made: 16 << 30}
 
 // decodeBytes is Decode of a pack in memory.
-func decodeBytes(pack []byte, base func(object.ID) (Object, error)) (*Batch, error) {
-	return Decode(bytes.NewReader(pack), int64(len(pack)), object.SHA1, limits, base)
+func decodeBytes(pack []byte, base func(ID) (Object, error)) (*Batch, error) {
+	return Decode(bytes.NewReader(pack), int64(len(pack)), SHA1, limits, base)
 }
 
-func noBase(object.ID) (Object, error) { return Object{}, ErrMissing }
+func noBase(ID) (Object, error) { return Object{}, ErrMissing }
 
 // packObjects makes a pack of what git rev-list lists.
 func (r repo) packObjects(revs string, args ...string) []byte {
@@ -47,7 +45,7 @@ func (r repo) packObjects(revs string, args ...string) []byte {
 
 // same fails the test unless the batch has these objects, as it is and when it
 // was written, and git makes them of the pack too.
-func (r repo) same(b *Batch, want map[object.ID]Object) {
+func (r repo) same(b *Batch, want map[ID]Object) {
 	r.t.Helper()
 	got := b.contents()
 	if !maps.EqualFunc(got, want, func(a, b Object) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }) {
@@ -94,28 +92,28 @@ func TestDecode(t *testing.T) {
 			t.Errorf("without its bases: %v", err)
 		}
 		asked := 0
-		b, err := decodeBytes(pack, func(id object.ID) (Object, error) {
+		b, err := decodeBytes(pack, func(id ID) (Object, error) {
 			asked++
 			return all[id], nil
 		})
 		if err != nil || asked == 0 {
 			t.Fatal(asked, err)
 		}
-		want := map[object.ID]Object{}
+		want := map[ID]Object{}
 		for _, line := range strings.Split(r.git("", "rev-list", "--objects", "main", "^main~10"), "\n") {
-			id := object.ParseID(line[:40])
+			id := ParseID(line[:40])
 			want[id] = all[id]
 		}
 		newRepo(t).lacking(b, want)
 		broken := errors.New("broken")
-		if _, err := decodeBytes(pack, func(object.ID) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
+		if _, err := decodeBytes(pack, func(ID) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
 // lacking is same for objects that name others which are not there.
-func (r repo) lacking(b *Batch, want map[object.ID]Object) {
+func (r repo) lacking(b *Batch, want map[ID]Object) {
 	r.t.Helper()
 	r.git("", "verify-pack", string(r.write(b)))
 	r.agrees(want)
@@ -124,7 +122,7 @@ func (r repo) lacking(b *Batch, want map[object.ID]Object) {
 // backwards puts the entries of a pack, whose deltas are by name, in the other
 // order.
 func backwards(t *testing.T, pack []byte) []byte {
-	d := &decoder{format: object.SHA1, from: bytes.NewReader(pack), limits: limits}
+	d := &decoder{format: SHA1, from: bytes.NewReader(pack), limits: limits}
 	if err := d.scan(int64(len(pack) - sha1.Size)); err != nil || !d.byName {
 		t.Fatal(err)
 	}
@@ -157,17 +155,17 @@ func raw(tb testing.TB, kind plumbing.ObjectType, size int, base, data []byte) [
 func TestDecodeRefuses(t *testing.T) {
 	r := newRepo(t)
 	hello := raw(t, plumbing.BlobObject, 5, nil, []byte("hello"))
-	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(object.SHA1)
+	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(SHA1)
 	twice := []byte("\x05\x0a\x90\x05\x90\x05")
 	ofs := func(back string, delta []byte) []byte {
 		return raw(t, plumbing.OFSDeltaObject, len(delta), []byte(back), delta)
 	}
-	ref := func(id object.ID, delta []byte) []byte {
+	ref := func(id ID, delta []byte) []byte {
 		return raw(t, plumbing.REFDeltaObject, len(delta), id.Append(nil), delta)
 	}
 	far := string([]byte{byte(len(hello))})
 	good := sealed(2, hello, ofs(far, twice))
-	tenID, _ := Object{plumbing.BlobObject, []byte("hellohello")}.ID(object.SHA1)
+	tenID, _ := Object{plumbing.BlobObject, []byte("hellohello")}.ID(SHA1)
 	flipped := bytes.Clone(good)
 	flipped[20] ^= 1
 	for _, c := range []struct {
@@ -202,7 +200,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"on the middle of an entry", sealed(2, hello, ofs(string([]byte{byte(len(hello)) - 1}), twice)), false},
 		{"before the pack", sealed(2, hello, ofs("\x7f", twice)), false},
 		{"far before the pack", sealed(2, hello, ofs("\xff\xff\xff\xff\xff\xff\xff\xff\x7f", twice)), false},
-		{"missing base", sealed(2, hello, ref(object.ParseID(strings.Repeat("1", 40)), twice)), false},
+		{"missing base", sealed(2, hello, ref(ParseID(strings.Repeat("1", 40)), twice)), false},
 		{"on each other", sealed(2, ref(tenID, []byte("\x0a\x05\x90\x05")), ref(id, twice)), false},
 		{"for another base", sealed(2, hello, ofs(far, []byte("\x06\x0a\x90\x05\x90\x05"))), false},
 		{"a delta that makes less", sealed(2, hello, ofs(far, []byte("\x05\x0b\x90\x05\x90\x05"))), false},
@@ -268,7 +266,7 @@ func TestDecodeBombs(t *testing.T) {
 	}
 	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(zeros))}}, 0, nil), w.buf.Bytes()...)
 	w.put()
-	bigID, _ := Object{plumbing.BlobObject, zeros}.ID(object.SHA1)
+	bigID, _ := Object{plumbing.BlobObject, zeros}.ID(SHA1)
 	var entries [][]byte
 	entries = append(entries, big)
 	for i := range 100 {
@@ -312,7 +310,7 @@ func TestDecodeBombs(t *testing.T) {
 func tree(t *testing.T, big, zeros []byte, levels, sides int) []byte {
 	entries := [][]byte{big}
 	data := bytes.Clone(zeros)
-	id, _ := Object{plumbing.BlobObject, data}.ID(object.SHA1)
+	id, _ := Object{plumbing.BlobObject, data}.ID(SHA1)
 	for i := range levels {
 		for side := range sides {
 			delta := binary.AppendUvarint(binary.AppendUvarint(nil, 1<<20), 1<<20)
@@ -325,7 +323,7 @@ func tree(t *testing.T, big, zeros []byte, levels, sides int) []byte {
 			entries = append(entries, raw(t, plumbing.REFDeltaObject, len(delta), id.Append(nil), delta))
 			copy(data[at:], text)
 		}
-		id, _ = Object{plumbing.BlobObject, data}.ID(object.SHA1)
+		id, _ = Object{plumbing.BlobObject, data}.ID(SHA1)
 	}
 	return sealed(len(entries), entries...)
 }
@@ -362,9 +360,9 @@ func TestDecodeChain(t *testing.T) {
 // object has its name.
 func FuzzDecode(f *testing.F) {
 	hello := raw(f, plumbing.BlobObject, 5, nil, []byte("hello"))
-	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(object.SHA1)
+	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(SHA1)
 	twice := []byte("\x05\x0a\x90\x05\x90\x05")
-	other, _ := Object{plumbing.TreeObject, nil}.ID(object.SHA1)
+	other, _ := Object{plumbing.TreeObject, nil}.ID(SHA1)
 	f.Add(2, append(bytes.Clone(hello), raw(f, plumbing.OFSDeltaObject, 6, []byte{byte(len(hello))}, twice)...))
 	f.Add(2, append(raw(f, plumbing.REFDeltaObject, 6, id.Append(nil), twice), hello...))
 	f.Add(2, append(bytes.Clone(hello), hello...))
@@ -372,7 +370,7 @@ func FuzzDecode(f *testing.F) {
 	defer func(was Limits) { limits = was }(limits)
 	limits.Held = 16 << 20
 	f.Fuzz(func(t *testing.T, count int, body []byte) {
-		b, err := decodeBytes(sealed(count, body), func(id object.ID) (Object, error) {
+		b, err := decodeBytes(sealed(count, body), func(id ID) (Object, error) {
 			if id == other {
 				return Object{plumbing.TreeObject, nil}, nil
 			}
@@ -385,7 +383,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for id, o := range b.contents() {
-			if got, err := o.ID(object.SHA1); got != id || err != nil {
+			if got, err := o.ID(SHA1); got != id || err != nil {
 				t.Errorf("%s is %s: %v", id, got, err)
 			}
 		}

@@ -14,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // A repo is a repository that the real git made.
@@ -99,9 +97,9 @@ func (r repo) history(commits int) {
 }
 
 // all reads every object with git.
-func (r repo) all() map[object.ID]Object {
+func (r repo) all() map[ID]Object {
 	r.t.Helper()
-	out := map[object.ID]Object{}
+	out := map[ID]Object{}
 	text := bufio.NewReader(strings.NewReader(r.git("", "cat-file", "--batch", "--batch-all-objects") + "\n"))
 	for {
 		var id, kind string
@@ -117,12 +115,12 @@ func (r repo) all() map[object.ID]Object {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		out[object.ParseID(id)] = Object{k, data[:size]}
+		out[ParseID(id)] = Object{k, data[:size]}
 	}
 }
 
 // agrees fails the test unless git has these objects alone.
-func (r repo) agrees(want map[object.ID]Object) {
+func (r repo) agrees(want map[ID]Object) {
 	r.t.Helper()
 	got := r.all()
 	if !maps.EqualFunc(got, want, func(a, b Object) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }) {

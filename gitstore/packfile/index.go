@@ -3,13 +3,11 @@ package packfile
 import (
 	"encoding/binary"
 	"slices"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // packed is one entry of a pack, as its index tells it.
 type packed struct {
-	id     object.ID
+	id     ID
 	crc    uint32
 	offset int64
 }
@@ -17,7 +15,7 @@ type packed struct {
 const idxMagic = "\xfftOc\x00\x00\x00\x02"
 
 // encodeIndex makes an index of version 2.
-func encodeIndex(f object.Format, entries []packed, packSum []byte) []byte {
+func encodeIndex(f Format, entries []packed, packSum []byte) []byte {
 	slices.SortFunc(entries, func(a, b packed) int {
 		return a.id.Compare(b.id)
 	})

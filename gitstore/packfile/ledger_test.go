@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // A book makes the commits of a ledger: every one adds a transaction of four
@@ -19,13 +17,13 @@ type book struct {
 	tb    testing.TB
 	batch *Batch
 	trees map[string][]byte // by path
-	ids   map[string]object.ID
-	tip   object.ID
+	ids   map[string]ID
+	tip   ID
 	n     int
 }
 
 func newBook(tb testing.TB) *book {
-	return &book{tb: tb, batch: &Batch{}, trees: map[string][]byte{}, ids: map[string]object.ID{}}
+	return &book{tb: tb, batch: &Batch{}, trees: map[string][]byte{}, ids: map[string]ID{}}
 }
 
 // transaction is the n-th one's directory and its files.
@@ -65,14 +63,14 @@ func (b *book) commit() {
 		path := strings.Join(dir[:depth], "/")
 		id = b.put(path, putEntry(b.trees[path], "40000", dir[depth], id))
 	}
-	b.tip, err = b.batch.AddOn(Object{plumbing.CommitObject, b.text(id)}, object.None)
+	b.tip, err = b.batch.AddOn(Object{plumbing.CommitObject, b.text(id)}, None)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
 	b.n++
 }
 
-func (b *book) text(tree object.ID) []byte {
+func (b *book) text(tree ID) []byte {
 	parent := ""
 	if b.n > 0 {
 		parent = fmt.Sprintf("parent %s\n", b.tip)
@@ -83,7 +81,7 @@ func (b *book) text(tree object.ID) []byte {
 
 func message(n int) string { return fmt.Sprintf("propose %d: a change\n", n) }
 
-func (b *book) put(path string, tree []byte) object.ID {
+func (b *book) put(path string, tree []byte) ID {
 	id, err := b.batch.AddOn(Object{plumbing.TreeObject, tree}, b.ids[path])
 	if err != nil {
 		b.tb.Fatal(err)
@@ -94,7 +92,7 @@ func (b *book) put(path string, tree []byte) object.ID {
 
 // putEntry returns a tree with one entry more, or another one of that name. No
 // name here is the beginning of another.
-func putEntry(tree []byte, mode, name string, id object.ID) []byte {
+func putEntry(tree []byte, mode, name string, id ID) []byte {
 	at, end := 0, 0
 	for at < len(tree) {
 		zero := at + bytes.IndexByte(tree[at:], 0)

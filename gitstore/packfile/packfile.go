@@ -1,5 +1,6 @@
-// Package packfile reads and writes streams of Git objects: packs (gitformat-pack(5)). A
-// repository's own objects are git's to find (package git).
+// Package packfile reads and writes streams of Git objects: packs (gitformat-pack(5)), and
+// the content of the commits and trees in them. It knows bytes alone: what objects mean to a
+// ledger is not said here, and a repository's own are git's to find (package git).
 //
 // A [Batch] is what is to be written or sent: objects that a program made, each maybe as a
 // delta on an earlier version, or those of a pack that was received ([Decode]). A pack that is
@@ -38,13 +39,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/hash"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // What reading an object may return.
 var (
-	ErrMissing = object.ErrMissing
+	ErrMissing = errors.New("the object is not here")
 	ErrDamaged = errors.New("damaged")
 )
 
@@ -68,9 +68,9 @@ type Object struct {
 // ID is the object's name, the hash of "<type> <size>\0<content>". Content
 // that was made to share its SHA-1 with another's is an error (ErrDamaged), as
 // in git itself (sha1dc).
-func (o Object) ID(f object.Format) (object.ID, error) {
+func (o Object) ID(f Format) (ID, error) {
 	pool := &hashers
-	if f == object.SHA256 {
+	if f == SHA256 {
 		pool = &hashers256
 	}
 	h := pool.Get().(hash.Hash)
@@ -86,7 +86,7 @@ func (o Object) ID(f object.Format) (object.ID, error) {
 	}); ok {
 		raw, attack := safe.CollisionResistantSum(sum[:0])
 		if attack {
-			return object.None, damaged("its content is one half of a SHA-1 collision")
+			return None, damaged("its content is one half of a SHA-1 collision")
 		}
 		return history.NewID(raw), nil
 	}
@@ -95,5 +95,5 @@ func (o Object) ID(f object.Format) (object.ID, error) {
 
 var (
 	hashers    = sync.Pool{New: func() any { return hash.New(crypto.SHA1) }}
-	hashers256 = sync.Pool{New: func() any { return object.SHA256.New() }}
+	hashers256 = sync.Pool{New: func() any { return SHA256.New() }}
 )

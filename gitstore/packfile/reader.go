@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
@@ -75,7 +74,7 @@ func (r *reader) distance() (int64, error) {
 	return back, readError(err)
 }
 
-func (r *reader) id(f object.Format) (object.ID, error) {
+func (r *reader) id(f Format) (ID, error) {
 	var raw [32]byte
 	_, err := io.ReadFull(r, raw[:f.Size()])
 	return history.NewID(raw[:f.Size()]), readError(err)

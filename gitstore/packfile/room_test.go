@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // TestDecodeRoom: content that is written over longer content counts as the memory that it keeps. On each level
@@ -40,7 +38,7 @@ func TestDecodeRoom(t *testing.T) {
 	}
 	pack = sealed(count, pack)
 	for held, fine := range map[int64]bool{levels * long / 2: false, levels * long * 2: true} {
-		_, err := Decode(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: held, Made: 1 << 40}, nil)
+		_, err := Decode(bytes.NewReader(pack), int64(len(pack)), SHA1, Limits{Held: held, Made: 1 << 40}, nil)
 		if (err == nil) != fine || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes: %v", held, err)
 		}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // grown is content made of another's by a delta of copies and insertions.
@@ -41,12 +39,12 @@ func TestDecodeForest(t *testing.T) {
 		sizes := []int{0, 1, 9, 30, 200, 201, 208, 1500, 3000, 70000}
 		type planned struct {
 			content, delta []byte
-			id             object.ID
+			id             ID
 			base           int
 			elsewhere      bool
 		}
 		var all []planned
-		want, given := map[object.ID]Object{}, map[object.ID]Object{}
+		want, given := map[ID]Object{}, map[ID]Object{}
 		for len(all) < 1+r.IntN(60) {
 			p := planned{base: none}
 			if len(all) == 0 || r.IntN(6) == 0 {
@@ -59,7 +57,7 @@ func TestDecodeForest(t *testing.T) {
 				}
 				p.delta, p.content = grown(r, all[p.base].content, sizes[r.IntN(len(sizes))])
 			}
-			p.id, _ = Object{plumbing.BlobObject, p.content}.ID(object.SHA1)
+			p.id, _ = Object{plumbing.BlobObject, p.content}.ID(SHA1)
 			if _, twice := want[p.id]; twice || given[p.id].Type != 0 {
 				if named || thin {
 					continue
@@ -101,21 +99,21 @@ func TestDecodeForest(t *testing.T) {
 		if len(entries) == 0 {
 			continue
 		}
-		lent := map[object.ID]Object{}
+		lent := map[ID]Object{}
 		for id, o := range given {
 			lent[id] = Object{o.Type, bytes.Clone(o.Data)}
 		}
 		pack := sealed(len(entries), entries...)
 		decode := func(thin bool) (*Batch, error) {
 			if thin {
-				return decodeBytes(pack, func(id object.ID) (Object, error) {
+				return decodeBytes(pack, func(id ID) (Object, error) {
 					if o, ok := lent[id]; ok {
 						return o, nil
 					}
 					return Object{}, ErrMissing
 				})
 			}
-			return Decode(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: 1 << 30, Made: 1 << 34}, nil)
+			return Decode(bytes.NewReader(pack), int64(len(pack)), SHA1, Limits{Held: 1 << 30, Made: 1 << 34}, nil)
 		}
 		for _, from := range []bool{true, false} {
 			if len(given) > 0 && !from {

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // blobs are n blobs of sizes from none to some megabytes.
@@ -51,7 +49,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			held := r.write(&b)
-			want := map[object.ID]Object{}
+			want := map[ID]Object{}
 			for i, id := range ids {
 				want[id] = objects[i]
 			}
@@ -204,12 +202,12 @@ func TestT80Sweep(t *testing.T) {
 // TestIndexOf8ByteOffsets: git reads what we write for packs over 2 GiB.
 func TestIndexOf8ByteOffsets(t *testing.T) {
 	entries := []packed{
-		{object.ParseID("0f00000000000000000000000000000000000000"), 1, 1<<31 - 1},
-		{object.ParseID("ff00000000000000000000000000000000000000"), 2, 5 << 32},
-		{object.ParseID("1000000000000000000000000000000000000000"), 3, 1 << 31},
+		{ParseID("0f00000000000000000000000000000000000000"), 1, 1<<31 - 1},
+		{ParseID("ff00000000000000000000000000000000000000"), 2, 5 << 32},
+		{ParseID("1000000000000000000000000000000000000000"), 3, 1 << 31},
 	}
 	r := newRepo(t)
-	data := encodeIndex(object.SHA1, entries, make([]byte, 20))
+	data := encodeIndex(SHA1, entries, make([]byte, 20))
 	shown := r.git(string(data), "show-index")
 	for _, e := range entries {
 		if !strings.Contains(shown, fmt.Sprintf("%d %s (%08x)", e.offset, e.id, e.crc)) {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -40,21 +39,21 @@ var Ways = []Way{
 type cheat struct {
 	lineage.Objects
 	made packfile.Batch
-	tip  object.ID
+	tip  packfile.ID
 }
 
 // View returns an object as the cheat leaves it.
-func (c *cheat) View(id object.ID) (packfile.Object, error) {
+func (c *cheat) View(id packfile.ID) (packfile.Object, error) {
 	if o, made := c.made.Get(id); made {
 		return o, nil
 	}
 	return c.Objects.View(id)
 }
 
-func (c *cheat) commit(id object.ID) (raw []byte, parsed object.Commit, err error) {
+func (c *cheat) commit(id packfile.ID) (raw []byte, parsed packfile.Commit, err error) {
 	o, err := c.View(id)
 	if err == nil {
-		parsed, err = object.ParseCommit(o.Data)
+		parsed, err = packfile.ParseCommit(o.Data)
 	}
 	return o.Data, parsed, err
 }
@@ -66,7 +65,7 @@ func Cheat(b *packfile.Bundle, ref packfile.Ref, how string, q Question) (found 
 	if i < 0 {
 		return found, "", fmt.Errorf("there is no way to cheat named %+q", how)
 	}
-	c := &cheat{Objects: b, made: packfile.Batch{Format: object.FormatOf(ref.ID)}, tip: ref.ID}
+	c := &cheat{Objects: b, made: packfile.Batch{Format: packfile.FormatOf(ref.ID)}, tip: ref.ID}
 	if changed, err = Ways[i].do(c); err == nil {
 		q.Tip = ref.ID.String()
 		found, err = OfObjects(c, packfile.Ref{Name: ref.Name, ID: c.tip}, q)
@@ -80,7 +79,7 @@ func (c *cheat) patch() (string, error) {
 		_, _, of := ledger.Within(one.Path)
 		return of && strings.Contains(one.Path, "/patches/") && strings.HasSuffix(one.Path, ".diff")
 	}
-	var commits []object.ID
+	var commits []packfile.ID
 	for at := c.tip; !at.IsZero(); {
 		now, err := lineage.New(c, lineage.Options{Tip: at}).Commit(at)
 		if err != nil {
@@ -92,7 +91,7 @@ func (c *cheat) patch() (string, error) {
 			path := now.Changes[i].Path
 			return fmt.Sprintf("One byte of %s is another one. Commits made again: %d.", path, len(commits)), c.rewrite(commits, path)
 		}
-		if at = object.None; len(now.Parents) > 0 {
+		if at = packfile.None; len(now.Parents) > 0 {
 			at = now.Parents[0]
 		}
 	}
@@ -101,7 +100,7 @@ func (c *cheat) patch() (string, error) {
 
 // rewrite makes commits again, the oldest first, each with one file altered, so that git accepts what it leaves. A signature is left
 // out: the cheat has no key.
-func (c *cheat) rewrite(commits []object.ID, path string) error {
+func (c *cheat) rewrite(commits []packfile.ID, path string) error {
 	for i, id := range commits {
 		raw, now, err := c.commit(id)
 		if err != nil {
@@ -111,7 +110,7 @@ func (c *cheat) rewrite(commits []object.ID, path string) error {
 			raw = payload
 		}
 		if i > 0 {
-			now.Parents = []object.ID{c.tip}
+			now.Parents = []packfile.ID{c.tip}
 		}
 		if now.Tree, err = c.flip(now.Tree, path); err != nil {
 			return err
@@ -128,12 +127,12 @@ func (c *cheat) rewrite(commits []object.ID, path string) error {
 	return nil
 }
 
-func (c *cheat) put(kind plumbing.ObjectType, data []byte) (object.ID, error) {
-	return c.made.AddOn(packfile.Object{Type: kind, Data: data}, object.None)
+func (c *cheat) put(kind plumbing.ObjectType, data []byte) (packfile.ID, error) {
+	return c.made.AddOn(packfile.Object{Type: kind, Data: data}, packfile.None)
 }
 
 // flip returns a tree in which one letter of the file at a path is another one; with "", that file.
-func (c *cheat) flip(id object.ID, path string) (object.ID, error) {
+func (c *cheat) flip(id packfile.ID, path string) (packfile.ID, error) {
 	o, err := c.View(id)
 	if err != nil {
 		return id, err

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -82,7 +81,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 // OfObjects audits the ledger that ends with a tip, out of any objects. The tip is that
 // of the ref that is named.
 func OfObjects(objects lineage.Objects, ref packfile.Ref, q Question) (audit.Result, error) {
-	if q.Tip != "" && (!object.IsID(q.Tip) || object.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
+	if q.Tip != "" && (!packfile.IsID(q.Tip) || packfile.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
 		return audit.Result{}, fmt.Errorf("%+q is not a commit: give all digits of its id", q.Tip)
 	}
 	signers, err := q.signers()
@@ -91,7 +90,7 @@ func OfObjects(objects lineage.Objects, ref packfile.Ref, q Question) (audit.Res
 	}
 	o := Options{Signatures: signers != nil, Progress: q.Progress}
 	// Any other error is of the history, which is read yet.
-	_ = errors.As(lineage.Held(ref.Name, ref.ID, object.ParseID(q.Tip), func(known object.ID) (bool, error) {
+	_ = errors.As(lineage.Held(ref.Name, ref.ID, packfile.ParseID(q.Tip), func(known packfile.ID) (bool, error) {
 		return lineage.Descends(objects, ref.ID, known)
 	}), &o.Rollback)
 	return Of(lineage.New(objects, lineage.Options{Tip: ref.ID, Signers: signers}), o)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // objectFormat begins the capability that names it.
@@ -66,7 +66,7 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 			return nil, err
 		}
 	}
-	adv := &refList{can: capabilities{}, refs: map[string]object.ID{}, peeled: map[string]object.ID{}, format: object.SHA1}
+	adv := &refList{can: capabilities{}, refs: map[string]packfile.ID{}, peeled: map[string]packfile.ID{}, format: packfile.SHA1}
 	line, err := in.next()
 	if err != nil || line == nil {
 		return adv, err
@@ -81,7 +81,7 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 			return nil, fmt.Errorf("the server's capability %.80q has no value", can)
 		}
 		if name, named := strings.CutPrefix(can, objectFormat); named {
-			if adv.format, named = object.ParseFormat(name); !named {
+			if adv.format, named = packfile.ParseFormat(name); !named {
 				return nil, OtherFormat(name)
 			}
 		}
@@ -89,7 +89,7 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 	hash, name, _ := strings.Cut(string(first), " ")
 	none := name == "capabilities^{}" // the line only carries the capabilities
 	switch {
-	case none && hash != adv.format.Hex(object.None):
+	case none && hash != adv.format.Hex(packfile.None):
 		return nil, errors.New("the list of refs has a hash where it says that there are none")
 	case none:
 	case bytes.HasSuffix(first, []byte("^{}")):
@@ -163,14 +163,14 @@ func addRef(adv *refList, line []byte) error {
 	return nil
 }
 
-func readHash(f object.Format, text []byte) (object.ID, error) {
+func readHash(f packfile.Format, text []byte) (packfile.ID, error) {
 	if len(text) != 2*f.Size() {
-		return object.None, errors.New("the answer has a hash of the wrong length")
+		return packfile.None, errors.New("the answer has a hash of the wrong length")
 	}
-	if !object.IsID(string(text)) {
-		return object.None, errors.New("the answer has a malformed hash")
+	if !packfile.IsID(string(text)) {
+		return packfile.None, errors.New("the answer has a malformed hash")
 	}
-	return object.ParseID(string(text)), nil
+	return packfile.ParseID(string(text)), nil
 }
 
 // readReport reads a whole answer of receive-pack. With sideband it is

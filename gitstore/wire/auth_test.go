@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"golang.org/x/crypto/ssh"
@@ -35,7 +35,7 @@ func withUser(url, userinfo string) string { return strings.Replace(url, "://", 
 func TestCredentials(t *testing.T) {
 	want := wire.Basic("ada", secret)
 	_, side := httpSide(t, wiretest.Options{Authorization: want})
-	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for name, c := range map[string]struct {
 		given, has string
 		asked      int
@@ -60,7 +60,7 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: %v; asked %d times, took %v", name, err, asked, took)
 		}
 		if err == nil {
-			_ = s.Push(t.Context(), ledger, object.None, next, pack)
+			_ = s.Push(t.Context(), ledger, packfile.None, next, pack)
 		}
 		if _, err := s.Tip(t.Context(), ledger); (err == nil) != c.ok || asked > 1 || told > 1 {
 			t.Errorf("%s, again: %v; asked %d times, told %d times", name, err, asked, told)
@@ -78,7 +78,7 @@ func TestAuthorization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for name, s := range map[string]*wire.Server{
 		"header":      open(t, side.url, wire.Options{Authorization: want}),
 		"extraheader": open(t, side.url, wire.Options{Authorization: extra}),
@@ -88,7 +88,7 @@ func TestAuthorization(t *testing.T) {
 		if _, err := s.Tip(t.Context(), ledger); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		_ = s.Push(t.Context(), ledger, object.None, next, pack)
+		_ = s.Push(t.Context(), ledger, packfile.None, next, pack)
 	}
 	if side.repo.Ref(ledger) != next {
 		t.Error("nothing was pushed")
@@ -104,7 +104,7 @@ func TestAuthorization(t *testing.T) {
 		"user":  open(t, withUser(side.url, secret), wire.Options{}),
 	} {
 		_, tip := s.Tip(t.Context(), ledger)
-		push := s.Push(t.Context(), ledger, object.None, next, pack)
+		push := s.Push(t.Context(), ledger, packfile.None, next, pack)
 		for _, err := range []error{tip, push} {
 			var auth *wire.AuthError
 			if !errors.As(err, &auth) || auth.Status != 401 || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, s), secret) {
@@ -143,7 +143,7 @@ func TestRedirect(t *testing.T) {
 	moved("/r.git/info/refs?service=git-upload-pack")
 	s := open(t, srv.URL("old"), wire.Options{Authorization: want})
 	mustTip(t, s, ledger, tip)
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}}); err != nil {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}}); err != nil {
 		t.Error(err)
 	}
 	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})
@@ -189,10 +189,10 @@ func TestNoOtherHost(t *testing.T) {
 					return wiretest.Fault{Kind: wiretest.StatusBefore, Status: status, Location: location}
 				})
 				s := side.open(t)
-				next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+				next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 				_, tip := s.Tip(t.Context(), ledger)
-				_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}})
-				push := s.Push(t.Context(), ledger, object.None, next, pack)
+				_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{next}})
+				push := s.Push(t.Context(), ledger, packfile.None, next, pack)
 				for _, err := range []error{tip, fetch, push} {
 					if err == nil || strings.Contains(err.Error(), secret) {
 						t.Errorf("%d to %s: %v", status, to, err)
@@ -209,7 +209,7 @@ func TestNoOtherHost(t *testing.T) {
 // Whatever goes wrong, no error and no print has the secret.
 func TestNoSecretInErrors(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
-	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for _, userinfo := range []string{secret, "u:" + secret, secret + ":x"} {
 		url := withUser(side.url, userinfo)
 		var errs []error
@@ -217,8 +217,8 @@ func TestNoSecretInErrors(t *testing.T) {
 			s := open(t, url, wire.Options{})
 			srv.SetFault(fault(f))
 			_, tip := s.Tip(t.Context(), ledger)
-			_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}})
-			errs = append(errs, tip, fetch, s.Push(t.Context(), ledger, object.None, next, pack))
+			_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{next}})
+			errs = append(errs, tip, fetch, s.Push(t.Context(), ledger, packfile.None, next, pack))
 		}
 		s := open(t, url, wire.Options{})
 		cancelled, cancel := context.WithCancel(t.Context())
@@ -424,7 +424,7 @@ func TestSSHCommands(t *testing.T) {
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
 	s := side.open(t)
 	mustTip(t, s, ledger, tip)
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}}); err != nil {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}}); err != nil {
 		t.Fatal(err)
 	}
 	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 )
@@ -66,7 +66,7 @@ func TestT61PushFaults(t *testing.T) {
 func TestT61ReadFaults(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []object.ID{tip}}
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	for _, f := range faults() {
 		t.Run(f.String(), func(t *testing.T) {
 			s := side.open(t)
@@ -96,7 +96,7 @@ func TestT61ReadFaults(t *testing.T) {
 func TestT61ReadAgain(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []object.ID{tip}}
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	var waits []time.Duration
 	side.o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	fails := func(f wiretest.Fault, n int64) {
@@ -168,7 +168,7 @@ func TestT61ReadAgain(t *testing.T) {
 func TestT61CutPackAgain(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []object.ID{tip}}
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	waits := 0
 	side.o.Wait = func(context.Context, time.Duration) error { waits++; return nil }
 	for _, kind := range []wiretest.Kind{wiretest.CutAnswer, wiretest.Truncate} {
@@ -234,10 +234,10 @@ func TestT61ErrorTypes(t *testing.T) {
 	commit := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	mustTip(t, s, ledger, commit)
 	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutAnswer}))
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{commit}}); !errors.As(err, &network) {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{commit}}); !errors.As(err, &network) {
 		t.Errorf("cut in a pack: %v", err)
 	}
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{commit}, Depth: 1}); !errors.As(err, &network) {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{commit}, Depth: 1}); !errors.As(err, &network) {
 		t.Errorf("cut before a pack: %v", err)
 	}
 	srv.Server.Close()
@@ -292,12 +292,12 @@ func TestT61Reports(t *testing.T) {
 	}
 	srv, side := httpSide(t, wiretest.Options{})
 	sshd, overSSH := sshSide(t)
-	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
-	adv := pkt(object.None.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
+	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
+	adv := pkt(packfile.None.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
 	try := func(body string) (http, ssh error) {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}))
 		sshd.SetAnswer(adv + body)
-		return side.open(t).Push(t.Context(), ledger, object.None, next, pack), overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack)
+		return side.open(t).Push(t.Context(), ledger, packfile.None, next, pack), overSSH.open(t).Push(t.Context(), ledger, packfile.None, next, pack)
 	}
 	for name, body := range bodies {
 		if http, ssh := try(body); http == nil || ssh == nil {
@@ -309,12 +309,12 @@ func TestT61Reports(t *testing.T) {
 	}
 	for _, kind := range []string{"text/html", "application/x-git-upload-pack-result", "application/x-git-receive-pack-result-2"} {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: band(good), Type: kind}))
-		if err := side.open(t).Push(t.Context(), ledger, object.None, next, pack); err == nil {
+		if err := side.open(t).Push(t.Context(), ledger, packfile.None, next, pack); err == nil {
 			t.Errorf("a report of type %s was believed", kind)
 		}
 	}
-	sshd.SetAnswer(pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000" + good)
-	if err := overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack); err == nil {
+	sshd.SetAnswer(pkt(packfile.None.String()+" capabilities^{}\x00agent=x\n") + "0000" + good)
+	if err := overSSH.open(t).Push(t.Context(), ledger, packfile.None, next, pack); err == nil {
 		t.Error("a server without reports was believed")
 	}
 }
@@ -325,8 +325,8 @@ func TestStaleLease(t *testing.T) {
 		first := side.repo.Commit(ledger, map[string]string{"a": "1"})
 		second := side.repo.Commit(ledger, map[string]string{"a": "2"})
 		third, pack := side.repo.Pack(first, map[string]string{"a": "3"})
-		none := object.ParseID(strings.Repeat("12", first.Size()))
-		for _, old := range []object.ID{first, object.None, none, third} {
+		none := packfile.ParseID(strings.Repeat("12", first.Size()))
+		for _, old := range []packfile.ID{first, packfile.None, none, third} {
 			err := s.Push(t.Context(), ledger, old, third, pack)
 			var rejected *wire.RejectedError
 			if !errors.As(err, &rejected) {
@@ -349,12 +349,12 @@ func TestStaleLease(t *testing.T) {
 func TestDamagedPack(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		s := side.open(t)
-		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 		pack[len(pack)/2] ^= 1
-		if err := s.Push(t.Context(), ledger, object.None, next, pack); err == nil {
+		if err := s.Push(t.Context(), ledger, packfile.None, next, pack); err == nil {
 			t.Error("a damaged pack was accepted")
 		}
-		mustTip(t, s, ledger, object.None)
+		mustTip(t, s, ledger, packfile.None)
 	})
 }
 
@@ -362,8 +362,8 @@ func TestHookRefuses(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		side.repo.Refuse("only on Tuesdays\x1b]0;title\a, said " + strings.Repeat("the hook ", 2000))
 		s := side.open(t)
-		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
-		err := s.Push(t.Context(), ledger, object.None, next, pack)
+		next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
+		err := s.Push(t.Context(), ledger, packfile.None, next, pack)
 		var rejected *wire.RejectedError
 		var e *wire.Error
 		if !errors.As(err, &rejected) || !errors.As(err, &e) {
@@ -375,7 +375,7 @@ func TestHookRefuses(t *testing.T) {
 		if strings.Contains(err.Error(), "Tuesdays") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %q", err)
 		}
-		mustTip(t, s, ledger, object.None)
+		mustTip(t, s, ledger, packfile.None)
 	})
 }
 
@@ -389,14 +389,14 @@ func TestT61Advertisements(t *testing.T) {
 		"no hash":              first + pkt("zz34567890123456789012345678901234567890 refs/agent/ledger\n") + "0000",
 		"a short hash":         first + pkt(h[1:]+" refs/agent/ledger\n") + "0000",
 		"a long hash":          first + pkt(h+h[:24]+" refs/agent/ledger\n") + "0000",
-		"the zero hash":        first + pkt(object.None.String()+" refs/agent/ledger\n") + "0000",
+		"the zero hash":        first + pkt(packfile.None.String()+" refs/agent/ledger\n") + "0000",
 		"twice":                first + pkt(h+" refs/agent/ledger\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"an empty line":        first + pkt("\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"no name":              first + pkt(h+" \n") + "0000",
 		"no capabilities":      pkt(h+" refs/heads/a\n") + "0000",
 		"an error":             first + pkt("ERR no\n"),
 		"peeled first":         pkt(h+" refs/tags/v1^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
-		"none, and some":       pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
+		"none, and some":       pkt(packfile.None.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"none, with a hash":    pkt(h+" capabilities^{}\x00agent=x\n") + "0000",
 		"version 2":            pkt("version 2\n") + pkt("ls-refs\n") + "0000",
 		"SHA-256":              pkt(h+" refs/heads/a\x00object-format=sha256\n") + "0000",
@@ -424,7 +424,7 @@ func TestT61Advertisements(t *testing.T) {
 		}
 	}
 	good := first + pkt(h+" refs/tags/v1^{}\n") + pkt("shallow "+h+"\n") + "0000"
-	for _, list := range []string{good, "0000", pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000"} {
+	for _, list := range []string{good, "0000", pkt(packfile.None.String()+" capabilities^{}\x00agent=x\n") + "0000"} {
 		if http, ssh := try(service, list); http != nil || ssh != nil {
 			t.Errorf("%q: http %v, ssh %v", list, http, ssh)
 		}
@@ -445,7 +445,7 @@ func TestT61EndlessHead(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	sshd, overSSH := sshSide(t)
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
-	req := wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}
+	req := wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1}
 	for _, line := range []string{pkt("shallow " + h), pkt("ACK " + h + "\n"), pkt("\x02so what?")} {
 		endless := strings.Repeat(line, (8<<20)/len(line))
 		if line[4] != 's' {
@@ -497,12 +497,12 @@ func TestT61Timeouts(t *testing.T) {
 		}
 	}
 	all := func(t *testing.T, side side) {
-		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 		_, err := tiny(side).open(t).Tip(t.Context(), ledger)
 		late(t, "Tip", err)
-		_, err = tiny(side).open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}})
+		_, err = tiny(side).open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{next}})
 		late(t, "Fetch", err)
-		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, object.None, next, pack))
+		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, packfile.None, next, pack))
 	}
 	t.Run("http", func(t *testing.T) {
 		srv, side := httpSide(t, wiretest.Options{})
@@ -523,7 +523,7 @@ func TestT61Timeouts(t *testing.T) {
 			return wiretest.Fault{Kind: wiretest.Trickle, Delay: time.Minute}
 		})
 		for side.o.Timeout = 200 * time.Millisecond; !asked.Load(); side.o.Timeout *= 2 {
-			_, err := side.open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}})
+			_, err := side.open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}})
 			late(t, "Fetch", err)
 		}
 	})
@@ -534,19 +534,19 @@ func TestT61Timeouts(t *testing.T) {
 	})
 	t.Run("ssh, after it has the pack", func(t *testing.T) {
 		sshd, side := sshSide(t)
-		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 		sshd.CutReport(side.repo, "exec sleep 1000")
 		side.o.Timeout = 300 * time.Millisecond
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, next, pack))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, packfile.None, next, pack))
 	})
 	t.Run("file, in a hook", func(t *testing.T) {
 		side := fileSide(t)
 		dir := t.TempDir()
 		side.repo.Hook("pre-receive", ">"+dir+"/begun || exit 1; until [ -e "+dir+"/release -o ! -d "+dir+" ]; do sleep 0.05; done; >"+dir+"/done; exit 1")
 		t.Cleanup(func() { release(dir) })
-		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 		side.o.Timeout = 300 * time.Millisecond
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, next, pack))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, packfile.None, next, pack))
 	})
 	t.Run("file, in what inherits stderr", func(t *testing.T) {
 		side := fileSide(t)
@@ -557,7 +557,7 @@ func TestT61Timeouts(t *testing.T) {
 		t.Cleanup(func() { release(dir) })
 		side.o.Timeout = 200 * time.Millisecond
 		begun := time.Now()
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, object.ParseID("1234567890123456789012345678901234567890"), []byte("PACK")))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, packfile.None, packfile.ParseID("1234567890123456789012345678901234567890"), []byte("PACK")))
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
@@ -578,10 +578,10 @@ func TestT61Timeouts(t *testing.T) {
 // The connection ends after git has done its work.
 func TestT61SSHAnswerLost(t *testing.T) {
 	sshd, side := sshSide(t)
-	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	s := side.open(t)
 	sshd.CutReport(side.repo, "exit 255")
-	err := s.Push(t.Context(), ledger, object.None, next, pack)
+	err := s.Push(t.Context(), ledger, packfile.None, next, pack)
 	if err == nil {
 		t.Fatal("success")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // What is accepted prints as itself when it is parsed again, and has no user.
@@ -68,8 +68,8 @@ func FuzzReadAdvertisement(f *testing.F) {
 		if err := other.Decode(bytes.NewReader(raw)); err != nil && err != packp.ErrEmptyAdvRefs {
 			t.Fatalf("go-git: %v", err)
 		}
-		same := func(ours object.ID, theirs plumbing.Hash) bool { return ours.String() == theirs.String() }
-		if adv.format == object.SHA1 && (!maps.EqualFunc(adv.refs, other.References, same) || !maps.EqualFunc(adv.peeled, other.Peeled, same)) {
+		same := func(ours packfile.ID, theirs plumbing.Hash) bool { return ours.String() == theirs.String() }
+		if adv.format == packfile.SHA1 && (!maps.EqualFunc(adv.refs, other.References, same) || !maps.EqualFunc(adv.peeled, other.Peeled, same)) {
 			t.Fatalf("%v and go-git's %v", adv.refs, other.References)
 		}
 	})
@@ -131,7 +131,7 @@ func FuzzCopyPack(f *testing.F) {
 	f.Add([]byte(""), 1)
 	f.Fuzz(func(t *testing.T, raw []byte, size int) {
 		var out bytes.Buffer
-		err := copyPack(&out, &pieces{raw, max(1, size)}, object.SHA1, 1<<20)
+		err := copyPack(&out, &pieces{raw, max(1, size)}, packfile.SHA1, 1<<20)
 		whole := len(raw) >= 32 && len(raw) <= 1<<20 && bytes.HasPrefix(raw, []byte("PACK\x00\x00\x00\x02"))
 		if whole {
 			sum := sha1.Sum(raw[:len(raw)-20])
@@ -164,15 +164,15 @@ func TestCopyPackOfManyBlocks(t *testing.T) {
 		sum := sha1.Sum(body)
 		pack := append(body, sum[:]...)
 		var out bytes.Buffer
-		if err := copyPack(&out, bytes.NewReader(pack), object.SHA1, 1<<20); err != nil || !bytes.Equal(out.Bytes(), pack) {
+		if err := copyPack(&out, bytes.NewReader(pack), packfile.SHA1, 1<<20); err != nil || !bytes.Equal(out.Bytes(), pack) {
 			t.Errorf("%d: %v", n, err)
 		}
 		for cut := 1; cut < 50; cut++ {
-			if copyPack(io.Discard, bytes.NewReader(pack[:len(pack)-cut]), object.SHA1, 1<<20) == nil {
+			if copyPack(io.Discard, bytes.NewReader(pack[:len(pack)-cut]), packfile.SHA1, 1<<20) == nil {
 				t.Errorf("%d without its last %d bytes", n, cut)
 			}
 		}
-		if err := copyPack(io.Discard, bytes.NewReader(pack), object.SHA1, int64(len(pack)-1)); err != ErrTooLarge {
+		if err := copyPack(io.Discard, bytes.NewReader(pack), packfile.SHA1, int64(len(pack)-1)); err != ErrTooLarge {
 			t.Errorf("%d over the limit: %v", n, err)
 		}
 	}

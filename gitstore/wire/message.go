@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // A session is one conversation with a service of the server.
@@ -41,10 +41,10 @@ const (
 
 // A refList is what a server says of itself: its refs, what its annotated tags are about, and what it can do.
 type refList struct {
-	head         object.ID
-	refs, peeled map[string]object.ID
+	head         packfile.ID
+	refs, peeled map[string]packfile.ID
 	can          capabilities
-	format       object.Format
+	format       packfile.Format
 }
 
 // capabilities are names, or NAME=VALUE (gitprotocol-capabilities(5)).
@@ -69,9 +69,9 @@ func (m *message) line(format string, args ...any) {
 	_ = pktline.NewEncoder(&m.Buffer).Encodef(format, args...)
 }
 
-func (m *message) ids(word string, ids []object.ID) {
+func (m *message) ids(word string, ids []packfile.ID) {
 	sorted := slices.Clone(ids)
-	slices.SortFunc(sorted, object.ID.Compare)
+	slices.SortFunc(sorted, packfile.ID.Compare)
 	for _, id := range slices.Compact(sorted) {
 		m.line("%s %s\n", word, id)
 	}
@@ -83,9 +83,9 @@ func (m *message) flush() { m.Write(pktline.FlushPkt) }
 func (r FetchRequest) encode(want capabilities) []byte {
 	var m message
 	wants := slices.Clone(r.Wants)
-	slices.SortFunc(wants, object.ID.Compare)
+	slices.SortFunc(wants, packfile.ID.Compare)
 	m.line("want %s %s\n", wants[0], strings.Join(want, " "))
-	m.ids("want", slices.DeleteFunc(wants, func(id object.ID) bool { return id == wants[0] }))
+	m.ids("want", slices.DeleteFunc(wants, func(id packfile.ID) bool { return id == wants[0] }))
 	m.ids("shallow", r.Shallow)
 	if r.Depth > 0 {
 		m.line("deepen %d\n", r.Depth)
@@ -123,7 +123,7 @@ func packOf(answer io.Reader, depth int) (*bufio.Reader, error) {
 				return nil, err
 			}
 			text := string(line)
-			if un, id, cut := strings.Cut(text, "shallow "); !ends && (!cut || un != "" && un != "un" || !object.IsID(id)) {
+			if un, id, cut := strings.Cut(text, "shallow "); !ends && (!cut || un != "" && un != "un" || !packfile.IsID(id)) {
 				return nil, fmt.Errorf("the answer has the line %q", text[:min(len(text), 80)])
 			}
 		}

@@ -45,7 +45,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // DefaultTimeout is how long a call may take where Options say nothing.
@@ -77,7 +77,7 @@ type Options struct {
 	// Wait waits before something is read again, and fails where ctx ends. Nil reads once.
 	Wait func(ctx context.Context, d time.Duration) error
 
-	Format object.Format // of the objects here: a server's are the same; 0 is either
+	Format packfile.Format // of the objects here: a server's are the same; 0 is either
 
 	TLS *tls.Config // nil is the system's
 	SSH SSH
@@ -93,9 +93,9 @@ type Server struct {
 	timeout time.Duration
 	wait    func(context.Context, time.Duration) error
 	client  client
-	format  object.Format // of the objects here; 0 is either
-	caps    capabilities  // of the last list of refs; nil before
-	notes   *notes        // of the call that runs
+	format  packfile.Format // of the objects here; 0 is either
+	caps    capabilities    // of the last list of refs; nil before
+	notes   *notes          // of the call that runs
 }
 
 // Open reads the URL and the options. It does not connect.
@@ -132,7 +132,7 @@ func (s *Server) String() string { return s.remote.Redacted() }
 func (s *Server) Remote() Remote { return s.remote }
 
 // Format is that of the objects here, as Options have it.
-func (s *Server) Format() object.Format { return s.format }
+func (s *Server) Format() packfile.Format { return s.format }
 
 // Close ends connections that are kept for the next call.
 func (s *Server) Close() error { return s.client.Close() }
@@ -147,7 +147,7 @@ func (s *Server) CanFilter() bool {
 
 // Tip returns what ref, or HEAD, is at, and the zero hash if a complete list of the
 // server's refs lacks it. Every call asks the server.
-func (s *Server) Tip(ctx context.Context, ref string) (tip object.ID, err error) {
+func (s *Server) Tip(ctx context.Context, ref string) (tip packfile.ID, err error) {
 	err = s.call(ctx, fmt.Sprintf("asking for %q", ref), always, func(ctx context.Context) (err error) {
 		if ref != "HEAD" {
 			err = checkRef(ref)
@@ -200,7 +200,7 @@ func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	tags := map[string]string{}
-	for _, refs := range []map[string]object.ID{adv.refs, adv.peeled} {
+	for _, refs := range []map[string]packfile.ID{adv.refs, adv.peeled} {
 		for ref, at := range refs {
 			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
 				tags[name] = at.String()

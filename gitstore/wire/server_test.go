@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 )
@@ -62,10 +62,10 @@ func sshSide(t *testing.T) (*wiretest.SSH, side) {
 func TestHead(t *testing.T) {
 	_, side := httpSide(t, wiretest.Options{})
 	s := open(t, side.url, wire.Options{})
-	mustTip(t, s, "HEAD", object.None)
+	mustTip(t, s, "HEAD", packfile.None)
 	side.repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
 	tip := side.repo.Commit("refs/heads/main", map[string]string{"a": "1"})
-	mustTip(t, s, "HEAD", object.None)
+	mustTip(t, s, "HEAD", packfile.None)
 	if got, err := s.Branches(t.Context()); err != nil || !slices.Equal(got, []string{"refs/heads/main"}) {
 		t.Errorf("branches %q, %v", got, err)
 	}
@@ -98,7 +98,7 @@ func everySide(t *testing.T, f func(t *testing.T, s side)) {
 	t.Run("file", func(t *testing.T) { f(t, fileSide(t)) })
 }
 
-func mustTip(t *testing.T, s *wire.Server, ref string, want object.ID) {
+func mustTip(t *testing.T, s *wire.Server, ref string, want packfile.ID) {
 	t.Helper()
 	got, err := s.Tip(t.Context(), ref)
 	if err != nil {
@@ -109,7 +109,7 @@ func mustTip(t *testing.T, s *wire.Server, ref string, want object.ID) {
 	}
 }
 
-func mustPush(t *testing.T, s *wire.Server, old, next object.ID, pack []byte) {
+func mustPush(t *testing.T, s *wire.Server, old, next packfile.ID, pack []byte) {
 	t.Helper()
 	if err := s.Push(t.Context(), ledger, old, next, pack); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestOtherFormat(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		side.repo.Commit(ledger, map[string]string{"a": "1"})
 		o := side.o
-		o.Format = object.SHA256
+		o.Format = packfile.SHA256
 		s := open(t, side.url, o)
 		if _, err := s.Tip(t.Context(), ledger); err == nil || !strings.Contains(err.Error(), "named by SHA1,") {
 			t.Errorf("%v", err)
@@ -154,18 +154,18 @@ func TestOtherFormat(t *testing.T) {
 func TestRound(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		s := side.open(t)
-		mustTip(t, s, ledger, object.None)
-		first, pack := side.repo.Pack(object.None, map[string]string{"a/b/c": "1", "d": "2"})
-		mustPush(t, s, object.None, first, pack)
+		mustTip(t, s, ledger, packfile.None)
+		first, pack := side.repo.Pack(packfile.None, map[string]string{"a/b/c": "1", "d": "2"})
+		mustPush(t, s, packfile.None, first, pack)
 		mustTip(t, s, ledger, first)
-		mustTip(t, s, "refs/heads/main", object.None)
+		mustTip(t, s, "refs/heads/main", packfile.None)
 		second, pack := side.repo.Pack(first, map[string]string{"a/b/c": "3", "d": "2"})
 		mustPush(t, s, first, second, pack)
 		if got := side.repo.Ref(ledger); got != second {
 			t.Fatalf("the ref is at %s, want %s", got, second)
 		}
 
-		all, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{second}})
+		all, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{second}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,17 +181,17 @@ func TestFetchPart(t *testing.T) {
 		s := side.open(t)
 		first := side.repo.Commit(ledger, map[string]string{"a/b/c": "1", "d": "2"})
 		tip := side.repo.Commit(ledger, map[string]string{"a/b/c": "3", "d": "2"})
-		tree := object.ParseID(side.repo.Git("rev-parse", tip.String()+":a/b"))
+		tree := packfile.ParseID(side.repo.Git("rev-parse", tip.String()+":a/b"))
 		rows := []struct {
 			name    string
 			req     wire.FetchRequest
 			objects int
 		}{
-			{"depth", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}, 6},
-			{"depth and filter", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: "tree:2"}, 4}, // the blob d, too
-			{"have", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}}, 5},
-			{"descent", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}, Shallow: []object.ID{first}, Filter: "tree:0"}, 1},
-			{"tree by hash", wire.FetchRequest{Wants: []object.ID{tree}, Filter: "tree:0"}, 1},
+			{"depth", wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1}, 6},
+			{"depth and filter", wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1, Filter: "tree:2"}, 4}, // the blob d, too
+			{"have", wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: []packfile.ID{first}}, 5},
+			{"descent", wire.FetchRequest{Wants: []packfile.ID{tip}, Haves: []packfile.ID{first}, Shallow: []packfile.ID{first}, Filter: "tree:0"}, 1},
+			{"tree by hash", wire.FetchRequest{Wants: []packfile.ID{tree}, Filter: "tree:0"}, 1},
 		}
 		for _, row := range rows {
 			pack, err := s.Fetch(t.Context(), row.req)
@@ -218,11 +218,11 @@ func TestFetchRefuses(t *testing.T) {
 		t.Error("CanFilter is true")
 	}
 	srv.Reset()
-	want := []object.ID{tip}
+	want := []packfile.ID{tip}
 	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Filter: "tree:4"}); !errors.Is(err, wire.ErrNoFilter) {
 		t.Errorf("a filter: %v", err)
 	}
-	for _, req := range []wire.FetchRequest{{}, {Wants: []object.ID{{}}}, {Wants: want, Haves: want}, {Wants: want, Depth: -1}} {
+	for _, req := range []wire.FetchRequest{{}, {Wants: []packfile.ID{{}}}, {Wants: want, Haves: want}, {Wants: want, Depth: -1}} {
 		if _, err := s.Fetch(t.Context(), req); err == nil {
 			t.Errorf("%+v was sent", req)
 		}
@@ -233,8 +233,8 @@ func TestFetchRefuses(t *testing.T) {
 	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Limit: 100}); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("a limit: %v", err)
 	}
-	none := object.ParseID("1234567890123456789012345678901234567890")
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{none}}); err == nil {
+	none := packfile.ParseID("1234567890123456789012345678901234567890")
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{none}}); err == nil {
 		t.Error("an object that is not there was fetched")
 	}
 }
@@ -244,7 +244,7 @@ func TestFetchTo(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 1<<20)})
 		s := side.open(t)
-		req := wire.FetchRequest{Wants: []object.ID{tip}}
+		req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 		var out strings.Builder
 		if err := s.FetchTo(t.Context(), req, &out); err != nil {
 			t.Fatal(err)
@@ -265,10 +265,10 @@ func TestFetchLimitEverywhere(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 300<<10)})
 		s := side.open(t)
-		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}, Limit: 200 << 10}); !errors.Is(err, wire.ErrTooLarge) {
+		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}, Limit: 200 << 10}); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("a limit: %v", err)
 		}
-		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}, Limit: 400 << 10})
+		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}, Limit: 400 << 10})
 		if err != nil || len(pack) < 300<<10 {
 			t.Errorf("%d bytes, %v", len(pack), err)
 		}
@@ -280,11 +280,11 @@ func TestRequestsAndConnections(t *testing.T) {
 	for _, o := range []wiretest.Options{{}, {TLS: true}} {
 		srv, side := httpSide(t, o)
 		s := side.open(t)
-		first, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
-		mustPush(t, s, object.None, first, pack)
+		first, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
+		mustPush(t, s, packfile.None, first, pack)
 		mustTip(t, s, ledger, first)
 		for range 2 {
-			if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{first}, Depth: 1}); err != nil {
+			if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{first}, Depth: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -349,20 +349,20 @@ func fault(f wiretest.Fault) func(int, *http.Request) wiretest.Fault {
 func TestNames(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	s := side.open(t)
-	one, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	one, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for _, ref := range []string{"", "HEAD", "main", "refs/heads/a b", "refs/heads/a\x00report-status", "refs/heads/a\n", "refs/heads/../x", "refs/heads/\x7f", "/refs/heads/x", "refs//x"} {
 		if ref == "HEAD" { // which may be asked for, and not written
 		} else if _, err := s.Tip(t.Context(), ref); err == nil {
 			t.Errorf("asked for %q", ref)
 		}
-		if err := s.Push(t.Context(), ref, object.None, one, pack); err == nil {
+		if err := s.Push(t.Context(), ref, packfile.None, one, pack); err == nil {
 			t.Errorf("pushed %q", ref)
 		}
 	}
-	if err := s.Push(t.Context(), ledger, one, object.None, pack); err == nil {
+	if err := s.Push(t.Context(), ledger, one, packfile.None, pack); err == nil {
 		t.Error("a deletion was sent")
 	}
-	if err := s.Push(t.Context(), ledger, object.None, one, nil); err == nil {
+	if err := s.Push(t.Context(), ledger, packfile.None, one, nil); err == nil {
 		t.Error("a push without a pack was sent")
 	}
 	if n := len(srv.Requests()); n != 0 {
@@ -398,7 +398,7 @@ func TestCancelled(t *testing.T) {
 		if _, err := s.Tip(ctx, ledger); !errors.Is(err, context.Canceled) || !errors.As(err, &network) || network.Timeout() {
 			t.Errorf("%v", err)
 		}
-		mustTip(t, s, ledger, object.None) // and it is usable after
+		mustTip(t, s, ledger, packfile.None) // and it is usable after
 	})
 }
 
@@ -410,7 +410,7 @@ func TestFetchAfterPush(t *testing.T) {
 		next, pack := side.repo.Pack(first, map[string]string{"a": "3"})
 		mustTip(t, s, ledger, first)
 		mustPush(t, s, first, next, pack)
-		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}, Depth: 1, Filter: "tree:1"}); err != nil || !s.CanFilter() {
+		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{next}, Depth: 1, Filter: "tree:1"}); err != nil || !s.CanFilter() {
 			t.Errorf("%v, filters: %t", err, s.CanFilter())
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
@@ -137,7 +137,7 @@ func TestSSHWords(t *testing.T) {
 	}
 	s := open(t, "host:r", wire.Options{SSH: wire.SSH{Program: program}})
 	_, tip := s.Tip(t.Context(), ledger)
-	push := s.Push(t.Context(), ledger, object.None, object.ParseID("1234567890123456789012345678901234567890"), []byte("PACK"))
+	push := s.Push(t.Context(), ledger, packfile.None, packfile.ParseID("1234567890123456789012345678901234567890"), []byte("PACK"))
 	for _, err := range []error{tip, push} {
 		var network *wire.NetworkError
 		if !errors.As(err, &network) || !strings.HasSuffix(err.Error(), "ssh ended with status 255: kex: [2Jclosed") {

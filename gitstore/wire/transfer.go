@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // DefaultLimit is how many bytes a pack may have where a request says nothing.
@@ -21,10 +21,10 @@ const DefaultLimit = 512 << 20
 // A FetchRequest is what a pack shall hold: everything that Wants reach and
 // Haves do not.
 type FetchRequest struct {
-	Wants   []object.ID
-	Haves   []object.ID
-	Shallow []object.ID // commits that we have without their parents
-	Depth   int         // commits from each want; 0 is all
+	Wants   []packfile.ID
+	Haves   []packfile.ID
+	Shallow []packfile.ID // commits that we have without their parents
+	Depth   int           // commits from each want; 0 is all
 
 	// Filter leaves out trees or blobs, such as "tree:4" (rev-list(1), --filter). With
 	// a server that cannot, nothing is sent and the error is ErrNoFilter. Of
@@ -101,19 +101,19 @@ func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer, again
 		if want.has("side-band-64k") {
 			pack = &bands{from: pktline.NewScanner(from), said: io.Discard}
 		}
-		return copyPack(w, pack, object.FormatOf(req.Wants[0]), req.Limit)
+		return copyPack(w, pack, packfile.FormatOf(req.Wants[0]), req.Limit)
 	})
 }
 
 func (r FetchRequest) check() error {
-	has := func(h object.ID) bool { return slices.Contains(r.Haves, h) }
-	isZero := func(h object.ID) bool { return h.IsZero() }
+	has := func(h packfile.ID) bool { return slices.Contains(r.Haves, h) }
+	isZero := func(h packfile.ID) bool { return h.IsZero() }
 	switch {
 	case len(r.Wants) == 0:
 		return errors.New("nothing is wanted")
 	case slices.ContainsFunc(r.Wants, isZero) || slices.ContainsFunc(r.Haves, isZero) || slices.ContainsFunc(r.Shallow, isZero):
 		return errors.New("the hash of zeros cannot be fetched")
-	case len(r.Shallow) == 0 && !slices.ContainsFunc(r.Wants, func(h object.ID) bool { return !has(h) }):
+	case len(r.Shallow) == 0 && !slices.ContainsFunc(r.Wants, func(h packfile.ID) bool { return !has(h) }):
 		return errors.New("everything that was asked for is already here")
 	case r.Depth < 0 || r.Limit < 0:
 		return errors.New("a depth or a limit is negative")
@@ -137,15 +137,15 @@ func (s *Server) want(r FetchRequest) (capabilities, error) {
 		ask = append(ask, "shallow")
 	}
 	ask = slices.DeleteFunc(ask, func(name string) bool { return !s.caps.has(name) })
-	return append(ask, s.us(object.FormatOf(r.Wants[0]), s.caps)...), nil
+	return append(ask, s.us(packfile.FormatOf(r.Wants[0]), s.caps)...), nil
 }
 
 // us names the program, and a format of objects that is not the usual one, to a server that asks for it: with nil, to any.
-func (s *Server) us(format object.Format, can capabilities) (us capabilities) {
+func (s *Server) us(format packfile.Format, can capabilities) (us capabilities) {
 	if can == nil || can.has("agent") {
 		us = append(us, "agent="+s.agent)
 	}
-	if format == object.SHA256 {
+	if format == packfile.SHA256 {
 		us = append(us, objectFormat+format.String())
 	}
 	return us
@@ -155,7 +155,7 @@ var errDamaged = errors.New("the pack is cut or damaged")
 
 // copyPack copies a pack whose first and last bytes are right: it begins as
 // packs do and ends with the hash of what comes before.
-func copyPack(w io.Writer, r io.Reader, f object.Format, limit int64) error {
+func copyPack(w io.Writer, r io.Reader, f packfile.Format, limit int64) error {
 	sum := f.New()
 	buf := make([]byte, 64<<10)
 	var total int64
@@ -196,7 +196,7 @@ func isEnd(err error) bool {
 // server; old is zero to create it. It returns nil only if the server's report
 // says that ref, and nothing else, is updated. After an error ref may be
 // either: read it again. The server does not check that next descends from old.
-func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack []byte) error {
+func (s *Server) Push(ctx context.Context, ref string, old, next packfile.ID, pack []byte) error {
 	return s.call(ctx, fmt.Sprintf("pushing %q", ref), nil, func(ctx context.Context) error {
 		switch {
 		case next.IsZero():
@@ -223,7 +223,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack
 		if sideband {
 			ask = append(ask, "side-band-64k")
 		}
-		format := object.FormatOf(next)
+		format := packfile.FormatOf(next)
 		ask = append(ask, s.us(format, can)...)
 		var m message
 		m.line("%s %s %s\x00%s", format.Hex(old), next, ref, strings.Join(ask, " "))

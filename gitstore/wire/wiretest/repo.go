@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
@@ -59,13 +59,13 @@ func (r Repo) Git(args ...string) string {
 }
 
 // Ref returns what a ref is at, zero if it does not exist.
-func (r Repo) Ref(name string) object.ID {
+func (r Repo) Ref(name string) packfile.ID {
 	r.t.Helper()
-	return object.ParseID(r.Git("for-each-ref", "--format=%(objectname)", name))
+	return packfile.ParseID(r.Git("for-each-ref", "--format=%(objectname)", name))
 }
 
 // Commit puts a commit with exactly these files on a ref.
-func (r Repo) Commit(ref string, files map[string]string) object.ID {
+func (r Repo) Commit(ref string, files map[string]string) packfile.ID {
 	r.t.Helper()
 	commit := r.commit(nil, r.Ref(ref), files)
 	r.Git("update-ref", ref, commit.String())
@@ -74,7 +74,7 @@ func (r Repo) Commit(ref string, files map[string]string) object.ID {
 
 // Pack makes a commit that the repository does not get, on parent, which may be
 // zero, and returns it with a pack of its new objects.
-func (r Repo) Pack(parent object.ID, files map[string]string) (object.ID, []byte) {
+func (r Repo) Pack(parent packfile.ID, files map[string]string) (packfile.ID, []byte) {
 	r.t.Helper()
 	env := []string{"GIT_OBJECT_DIRECTORY=" + r.t.TempDir(), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(r.Dir, "objects")}
 	commit := r.commit(env, parent, files)
@@ -86,14 +86,14 @@ func (r Repo) Pack(parent object.ID, files map[string]string) (object.ID, []byte
 	return commit, []byte(pack)
 }
 
-func (r Repo) commit(env []string, parent object.ID, files map[string]string) object.ID {
+func (r Repo) commit(env []string, parent packfile.ID, files map[string]string) packfile.ID {
 	r.t.Helper()
 	env = append(env, "GIT_INDEX_FILE="+filepath.Join(r.t.TempDir(), "index"))
 	on := ""
 	if !parent.IsZero() {
 		on = parent.String()
 	}
-	return object.ParseID(CommitFiles(func(stdin string, args ...string) string {
+	return packfile.ParseID(CommitFiles(func(stdin string, args ...string) string {
 		return strings.TrimSpace(r.run(env, r.Dir, stdin, args...))
 	}, on, "commit", files))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 )
 
@@ -37,11 +37,11 @@ func TestGitUsesServer(t *testing.T) {
 
 func TestPackLeavesRepositoryAlone(t *testing.T) {
 	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
-	next, pack := repo.Pack(object.None, map[string]string{"a": "1"})
+	next, pack := repo.Pack(packfile.None, map[string]string{"a": "1"})
 	if got := repo.Git("count-objects"); !strings.HasPrefix(got, "0 objects") {
 		t.Error(got)
 	}
-	again, _ := repo.Pack(object.None, map[string]string{"a": "1"})
+	again, _ := repo.Pack(packfile.None, map[string]string{"a": "1"})
 	if next != again || pack[11] != 3 {
 		t.Errorf("%s, then %s, with %d objects", next, again, pack[11])
 	}

@@ -30,7 +30,7 @@ var (
 		internal/abi internal/goarch internal/bytealg internal/byteorder internal/stringslite internal/race internal/sync sync sync/atomic
 		bytes strings slices cmp path math/bits unicode/utf8 encoding/binary hash/adler32 compress/flate github.com/pjbgf/... reflect
 		crypto/sha256 crypto/internal/fips140/sha256 encoding/hex
-		./pipeline/record/canon ./gitstore/packfile ./gitstore/lineage ./gitstore/object`)...)
+		./pipeline/record/canon ./gitstore/packfile ./gitstore/lineage`)...)
 	buildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
 )
 

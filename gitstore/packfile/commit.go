@@ -1,6 +1,4 @@
-// Package object reads and writes the content of Git's commits and trees. It
-// knows bytes alone: neither where objects are kept nor what they mean to a ledger.
-package object
+package packfile
 
 import (
 	"errors"
@@ -84,6 +82,3 @@ func EncodeAuthored(c Commit, author string, authored time.Time, committer strin
 	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
 	return append(append(text, " +0000\n\n"...), message...)
 }
-
-// ErrMissing is an object that is not there.
-var ErrMissing = errors.New("the object is not here")
