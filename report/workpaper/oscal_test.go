@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,27 @@ func TestT76OSCAL(t *testing.T) {
 	delete(wrong["assessment-results"].(map[string]any), "import-ap")
 	if _, err := valid(wrong); err == nil {
 		t.Error("the schema takes results without a plan")
+	}
+}
+
+// TestOSCALStatements: each exception speaks against a statement, which is the one that docs/evidence.md says; and what is not all is told as such.
+func TestOSCALStatements(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/evidence.md")
+	check(t, err)
+	for _, code := range evidence.Codes {
+		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(kinds[code].against) + "` \\|.*$").FindString(string(doc))
+		whole := slices.Contains([]evidence.Code{evidence.Unreadable, evidence.Unsound, evidence.NoLedger, evidence.BeforeLedger}, code)
+		if !strings.Contains(row, "`"+string(code)+"`") && !(whole && strings.Contains(row, "those of a whole repository")) {
+			t.Errorf("%s speaks against %q, and not by docs/evidence.md: %s", code, kinds[code].against, row)
+		}
+	}
+	failed := evidence.Failed(evidence.Repository{Name: "b"}, evidence.Unreadable, "gone")
+	raw, err := json.Marshal(OSCAL(evidence.New(evidence.Period{}, time.Unix(0, 0), []evidence.Part{failed}), nil, "1"))
+	check(t, err)
+	for _, want := range []string{`"description":"This is not all: `, `"A repository of which it cannot be told what changed."`, `"name":"complete","ns":"urn:countersign:oscal:1","value":"false"`, `"reason":"other","state":"not-satisfied"`, `"Not shown: Records of changes are kept."`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s is not in %s", want, raw)
+		}
 	}
 }
 
