@@ -119,7 +119,7 @@ func (w work) loosen() {
 }
 
 // TestMergeBaseBehindMissing: one of two common ancestors is before the other,
-// later by a wrong clock, and the commit that shows it is not here.
+// later by a wrong clock, and the commit that shows it is not here. Of two that are as good git's first is meant.
 func TestMergeBaseBehindMissing(t *testing.T) {
 	w := newWork(t, map[string]string{"a": "1\n"})
 	commit := func(when int, parents ...string) string {
@@ -137,6 +137,14 @@ func TestMergeBaseBehindMissing(t *testing.T) {
 	if err != nil || got != late || got != w.git("merge-base", a, b) {
 		t.Errorf("%s, %v; want %s", got, err, late)
 	}
+	one, other := commit(6000, early), commit(7000, early)
+	a, b = commit(9000, one, other), commit(9000, other, one)
+	all, err := w.open().MergeBases(context.Background(), a, b)
+	first, baseErr := w.open().MergeBase(context.Background(), a, b)
+	if errors.Join(err, baseErr) != nil || len(all) != 2 || first != w.git("merge-base", a, b) {
+		t.Errorf("of two that are as good: %v, %s, %v %v; want %s", all, first, err, baseErr, w.git("merge-base", a, b))
+	}
+	a, b = commit(9000, late, early), commit(9001, late, early)
 	if err := os.Remove(w.object(between)); err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,6 @@ func TestT10DisposeForged(t *testing.T) {
 
 // T67 The daily job records what protects the branch where it has changed, and begins no ledger.
 func TestT67SettingsDaily(t *testing.T) {
-	long(t)
 	t.Parallel()
 	h := openHub(t, false)
 	h.event("schedule", nil)

@@ -381,8 +381,8 @@ func (s *schemas) vectors(t *testing.T) {
 	}
 }
 
-// A refusedRow edits real documents that hold a text at one place; without a value that place is removed. The schema refuses one of
-// them then: which documents there are first is not known, as scripts run beside each other.
+// A refusedRow edits real documents that hold a text, of which … leaves out a part, at one place; without a value that place is removed. The schema refuses each
+// of them then.
 type refusedRow struct {
 	Why, Schema, Holds, At string
 	Value                  any
@@ -396,17 +396,19 @@ func (s *schemas) rows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rows {
 		seen[r.Schema] = true
-		edited, refused := 0, false
+		edited, taken := 0, 0
 		for _, doc := range s.holding(r.Schema, r.Holds) {
 			if doc, ok := edit(doc, strings.Split(r.At, "/")[1:], r.Value); ok {
 				edited++
-				refused = refused || s.compiled[r.Schema].Validate(doc) != nil
+				if s.compiled[r.Schema].Validate(doc) == nil {
+					taken++
+				}
 			}
 		}
 		if edited == 0 {
 			t.Errorf("%s.json: the row %q changes nothing", r.Schema, r.Why)
-		} else if !refused {
-			t.Errorf("%s.json accepts %s: %s is %v", r.Schema, r.Why, r.At, r.Value)
+		} else if taken > 0 {
+			t.Errorf("%s.json accepts %s: %s is %v in %d of %d documents", r.Schema, r.Why, r.At, r.Value, taken, edited)
 		}
 	}
 	for name := range s.compiled {
@@ -418,7 +420,14 @@ func (s *schemas) rows(t *testing.T) {
 
 func (s *schemas) holding(name, text string) (docs []any) {
 	for _, doc := range s.accepted[name] {
-		if raw, err := json.Marshal(doc); err == nil && bytes.Contains(raw, []byte(text)) {
+		raw, err := json.Marshal(doc)
+		rest, found := string(raw), err == nil
+		for part := range strings.SplitSeq(text, "…") {
+			if found {
+				_, rest, found = strings.Cut(rest, part)
+			}
+		}
+		if found {
 			docs = append(docs, doc)
 		}
 	}

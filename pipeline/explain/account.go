@@ -60,7 +60,7 @@ func (s Strength) Kind() policy.DecisionKind {
 // the branch had. Listed reports whether the list of keys of that Policy has a line, for a
 // transaction that began at a time; nil is no list. Owners reports whether its CODEOWNERS
 // file is the one that the record's answers are from. Kinds are the decisions that account
-// for a commit, Least how strong they must be. Made is when the policyChange was there at the
+// for a commit, Least how strong they must be. Made is when the change was there at the
 // latest, zero if that is not known, by the clock of the forge; Recorded is the same by the
 // events of the ledger.
 type Terms struct {
@@ -73,7 +73,7 @@ type Terms struct {
 }
 
 // An Account is what a transaction's record is worth on some Terms. Then is the recorded
-// verdict, Verdict the one decided again. UnknownVerdict is what the record does not tell that
+// verdict, Verdict the one decided again. Unknown is what the record does not tell that
 // this depends on. Strength is that of what makes up for the verdict; Enough is false where
 // this is too weak. Late is true where it was not approved yet when it was made.
 type Account struct {
@@ -84,7 +84,7 @@ type Account struct {
 }
 
 // OnTerms decides again on a transaction, whose record was verified, on other Terms.
-// Denials are what the ledger holds against the patch, where the policyChange is not settled.
+// Denials are what the ledger holds against the patch, where the change is not settled.
 func OnTerms(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
 	m, err := lastVerdict(ps, dir, log, denials)
 	if err != nil {
@@ -248,7 +248,7 @@ func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
 	return false
 }
 
-// inTime reports whether a decision was made before the policyChange was there.
+// inTime reports whether a decision was made before the change was there.
 func (m *moment) inTime(d ledger.ApprovalDecision, t Terms) bool {
 	if !t.Made.IsZero() && approval.IsForge(d.Source) {
 		said, err := time.Parse(time.RFC3339, d.Source.CreatedAt)

@@ -134,7 +134,7 @@ func TestPullRequest(t *testing.T) {
 	}
 }
 
-// TestPullNeverApproved: whatever voters said, and whatever a Policy of this kind asks, what was
+// TestPullNeverApproved: whatever people said, and whatever a Policy of this kind asks, what was
 // allowed at that time is not known, and no pull request is let through.
 func TestPullNeverApproved(t *testing.T) {
 	lax := policy.Default()

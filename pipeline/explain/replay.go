@@ -17,7 +17,7 @@ import (
 const UnknownVerdict approval.State = "unknown"
 
 // A Rejudged is what a recorded transaction came to, and what it would have come to by
-// another Policy with the same proposal and the same words of the same voters.
+// another Policy with the same proposal and the same words of the same people.
 //
 // Then is the recorded verdict, made at the time At by Policy. Least is the other Policy's
 // verdict where nothing counts that the record does not tell, Best that where all of it is
@@ -200,7 +200,7 @@ func (m *moment) openVerdict(denials []ledger.Denial) error {
 	return nil
 }
 
-// noteQuestions finds out what the forge was asked about voters for the verdict of then.
+// noteQuestions finds out what the forge was asked about people for the verdict of then.
 func (m *moment) noteQuestions() error {
 	if m.standing == nil {
 		return nil

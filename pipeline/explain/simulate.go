@@ -27,8 +27,8 @@ type Difference string
 const (
 	NoDifference      Difference = "none"
 	Blocked           Difference = "blocked"      // refused whoever approves, or denied
-	AsksMore          Difference = "asks_more"    // of more voters, or of others, or signed
-	AsksLess          Difference = "asks_less"    // of fewer voters
+	AsksMore          Difference = "asks_more"    // of more people, or of others, or signed
+	AsksLess          Difference = "asks_less"    // of fewer people
 	LetsThrough       Difference = "lets_through" // what was not approved would have been
 	DifferenceUnknown Difference = "unknown"      // it depends on what is not recorded
 )
@@ -36,7 +36,7 @@ const (
 // Differences has the differences in the order in which they are told.
 var Differences = []Difference{Blocked, AsksMore, LetsThrough, AsksLess, DifferenceUnknown, NoDifference}
 
-// The states of a verdict beside those of approval. Refused is of a policyChange that the
+// The states of a verdict beside those of approval. Refused is of a change that the
 // Policy does not take, whoever approves it; Merged of a pull request that was merged
 // without a transaction.
 const (
@@ -46,7 +46,7 @@ const (
 
 // A Case is one transaction, or one merged pull request without one, by two Policies.
 // Now is UnknownVerdict where that depends on what is not known; then AtBest is the verdict with
-// all of that in favour of the policyChange, "" where it is known. PolicySHA256 is the Policy's that was in force. What a case has not is "" or 0.
+// all of that in favour of the change, "" where it is known. PolicySHA256 is the Policy's that was in force. What a case has not is "" or 0.
 type Case struct {
 	TransactionID string         `json:"transaction_id"`
 	PullRequest   int            `json:"pull_request"`
@@ -61,7 +61,7 @@ type Case struct {
 }
 
 // SimulateTransaction replays one transaction of a ledger's tree by another Policy. The Policies
-// are those that many calls share. What cannot be read, or does not verify, is UnknownVerdict.
+// are those that many calls share. What cannot be read, or does not verify, is unknown.
 func SimulateTransaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) Case {
 	log, found, err := approval.CheckRecord(tree, id)
 	c := Case{TransactionID: id, Then: UnknownVerdict, Now: UnknownVerdict, AtBest: UnknownVerdict, Difference: DifferenceUnknown, Why: []string{}}
@@ -113,14 +113,14 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	return err
 }
 
-// askedWhenReviewed is the Policy by which a policyChange was taken in.
+// askedWhenReviewed is the Policy by which a change was taken in.
 func askedWhenReviewed(ps *approval.Policies, dir fs.FS, log *ledger.Log) (policy.Policy, error) {
 	ref := ledger.PolicyRef{Commit: log.Meta().PolicyCommit, SHA256: log.Transaction().Pointers.Proposal.PolicySHA256}
 	p, _, err := ps.Recorded(dir, log, ref)
 	return p, err
 }
 
-// settle compares two verdicts, and what the two Policies need of the policyChange. Blocked says
+// settle compares two verdicts, and what the two Policies need of the change. Blocked says
 // why the other Policy takes it from nobody, untold what is not known beside approvals.
 func (c *Case) settle(r Rejudged, needed, needs []policy.Need, blocked, untold []string) {
 	c.Then, c.Now, c.AtBest = r.Then.State, r.State(), ""
@@ -219,7 +219,7 @@ func compareNeeds(then, now []policy.Need) (more, less []string) {
 	return more, less
 }
 
-// sameAsked reports whether two needs ask the same voters about the same.
+// sameAsked reports whether two needs ask the same people about the same.
 func sameAsked(a, b policy.Need) bool {
 	return a.Kind == b.Kind && a.Owners == b.Owners && slices.Equal(a.Users, b.Users) && slices.Equal(a.Teams, b.Teams)
 }

@@ -165,7 +165,7 @@ func TestLessAsked(t *testing.T) {
 	if c.Difference != explain.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[explain.NoDifference] != 1 {
 		t.Errorf("%+v", r)
 	}
-	// Its two voters may be one by a list of keys that was not in force.
+	// Its two people may be one by a list of keys that was not in force.
 	p := policy.Default()
 	p.Approvals.Required, p.Approvals.Keys = 2, "other"
 	c = explain.SimulateTransaction(tree, new(approval.Policies), c.TransactionID, p)

@@ -84,7 +84,7 @@ type policyChange struct {
 	commands bool // the Proposal asks for checks, which may be commands
 }
 
-// proposedIn is the policyChange of a transaction.
+// proposedIn is the change of a transaction.
 func proposedIn(dir fs.FS, log *ledger.Log) policyChange {
 	p := log.Transaction().Pointers.Proposal
 	item, _ := writing.FileChange(log)
@@ -95,7 +95,7 @@ func proposedIn(dir fs.FS, log *ledger.Log) policyChange {
 	return c
 }
 
-// refused says why a Policy does not take a policyChange that the one when it was reviewed took,
+// refused says why a Policy does not take a change that the one when it was reviewed took,
 // and the one when it was decided on did not refuse; and what of that is not known.
 func (c policyChange) refused(p, reviewed, decided policy.Policy) (why, untold []string) {
 	if c.secrets && p.Secrets.Mode == policy.Refuse && decided.Secrets.Mode != policy.Refuse {

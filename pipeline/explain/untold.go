@@ -235,7 +235,7 @@ func (m *moment) asksTheSame(p policy.Policy) bool {
 }
 
 // AsRecorded is the verdict that a transaction's record alone gives, with the Policy it
-// goes by, for pages that voters read: nothing is approved by it. Of a policyChange that was applied
+// goes by, for pages that people read: nothing is approved by it. Of a change that was applied
 // or merged it is the verdict of then. Of another one it is that of the last event by the Policy that
 // was asked by, where who is in a team, whether comments still stand and what has moved since is taken
 // for granted, as the record does not tell.

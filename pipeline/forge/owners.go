@@ -19,7 +19,7 @@ import (
 // .github/CODEOWNERS, CODEOWNERS and docs/CODEOWNERS; the last line that matches
 // a path decides, also where it names nobody; a pattern is a [policy.Glob] in which case
 // counts, and whose last component, where it is a * alone, does not reach below
-// a directory; a # begins a commentOf, on a line of its own or after a space; a
+// a directory; a # begins a comment, on a line of its own or after a space; a
 // line with a ! pattern, a class in brackets, \# or an owner that is none is
 // skipped.
 //

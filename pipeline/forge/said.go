@@ -134,7 +134,7 @@ func (c Transcript) void(said *Remark) string {
 
 func (c Transcript) before(s approval.Statement) bool { return at(s).Before(c.Since) }
 
-// inThread reports whether a statement replies to a commentOf that we posted, be
+// inThread reports whether a statement replies to a comment that we posted, be
 // that as it was or not.
 func (c Transcript) inThread(s approval.Statement) bool {
 	return s.Kind == approval.KindReviewComment && s.ReplyTo != "" && c.ours(approval.Statement{Kind: approval.KindReviewComment, ID: s.ReplyTo})

@@ -93,7 +93,7 @@ func compareIDs(a, b approval.Statement) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID), strings.Compare(a.Kind, b.Kind))
 }
 
-// ours reports whether a statement is a commentOf that this program posted.
+// ours reports whether a statement is a comment that this program posted.
 func (c Transcript) ours(s approval.Statement) bool {
 	return slices.ContainsFunc(c.Posted, func(p Posted) bool { return p.Kind == s.Kind && p.ID == s.ID })
 }
@@ -194,7 +194,7 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 	return at, nil
 }
 
-// hasSignature reports whether a commentOf seems to be meant as a signed command, right or
+// hasSignature reports whether a comment seems to be meant as a signed command, right or
 // wrong.
 func hasSignature(body string) bool {
 	line, _, _ := strings.Cut(body, "\n")

@@ -157,7 +157,7 @@ type carried struct {
 	Statement json.RawMessage `json:"statement"`
 }
 
-// String writes a signature on one line, as it is pasted into a commentOf: base64url,
+// String writes a signature on one line, as it is pasted into a comment: base64url,
 // without padding, of canonical JSON with the statement and the signature's base64.
 func (s Signature) String() string {
 	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(s.Armored, sshsig.Begin), sshsig.End), "\n", "")
@@ -202,7 +202,7 @@ const (
 	blockEnd   = "```"
 )
 
-// Block writes a signature as a fenced block, as it is pasted into a commentOf: the
+// Block writes a signature as a fenced block, as it is pasted into a comment: the
 // SSHSIG as ssh-keygen writes it and the statement as it was signed, so that both can be
 // read there and taken out for ssh-keygen -Y verify. Lines end with LF, but for the last.
 func (s Signature) Block() string {

@@ -120,7 +120,7 @@ func CheckDocument(what string, raw []byte) error {
 	return checkSchemas(what, fmt.Appendf(nil, `"schema":%s`, all["schema"]))
 }
 
-// UnmarshalDocument is UnmarshalDocument of a document, which may have extra and needs_version beside the
+// UnmarshalDocument is Unmarshal of a document, which may have extra and needs_version beside the
 // members of v. What needs a newer version, or by its own schema is newer, is a
 // *NewerError, whatever else it has.
 func UnmarshalDocument(what string, raw []byte, v any) error {

@@ -292,7 +292,7 @@ type Source struct {
 	Signature *Signature `json:"signature,omitempty"`
 }
 
-// A Signature is a decision that was signed with a person's own key (package signed):
+// A Signature is a decision that was signed with a person's own key:
 // the paths of the artifacts with the statement, its SSH signature and the line of
 // the allowed signers that lists the key. Principal is the name in that line by which
 // the key is this author's, and KeyFingerprint the key's, "SHA256:…".
