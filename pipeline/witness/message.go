@@ -90,5 +90,6 @@ func (c Checkpoint) ParseAnswer(k Key, body []byte) (Cosignature, error) {
 		return Cosignature{}, errors.New("it is no cosignature of the checkpoint")
 	}
 	s := opened.Sigs[0]
-	return Cosignature{fmt.Appendf(nil, "— %s %s\n", s.Name, s.Base64), signatureTime(s)}, nil
+	raw, err := base64.StdEncoding.DecodeString(s.Base64) // the last letter may have bits that mean nothing
+	return Cosignature{fmt.Appendf(nil, "— %s %s\n", s.Name, base64.StdEncoding.EncodeToString(raw)), signatureTime(s)}, err
 }
