@@ -186,7 +186,7 @@ func ours(line string) bool {
 		}
 		return -1
 	}, digits.Replace(strings.ToLower(plain[:end])))
-	return strings.HasPrefix(key, "countersign") && key != "countersign" || strings.HasPrefix(key, "approvedby")
+	return strings.HasPrefix(key, "countersign") && (key != "countersign" || strings.Contains(plain[:end], "-")) || strings.HasPrefix(key, "approvedby")
 }
 
 // digits and what else passes for letters of these keys.

@@ -159,6 +159,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("a\n\nb\n\nAssisted-by: x\n y\nApproved-by: z")
 	f.Add("a\n\n---\n\nSkip-Checks: true\nSigned-off-by: x\nb\n\xff\u200b[skip ci] *****")
 	f.Add("Сountersign-Patch: 1\r\n\r\nCountersign-Patch: 1\n> Approved-by: x\n   a: b")
+	f.Add("Countersign-@:")
 	f.Fuzz(func(t *testing.T, raw string) {
 		text, declared := escape.ReadMessages(raw)
 		if len(text) > escape.MaxMessage || claimsOurs.MatchString(text) || strings.ContainsAny(text, "[]\r\t") || strings.Contains(text, "\n\n\n") {
