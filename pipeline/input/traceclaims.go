@@ -145,7 +145,7 @@ func readNote(raw []byte, clean func(string) string) ([]any, error) {
 	files, about := splitNote(raw)
 	s := &session{clean: clean}
 	name, n := "", 0
-	for line := range strings.Lines(string(files)) {
+	for line := range strings.Lines(strings.ToValidUTF8(string(files), "\ufffd")) {
 		n++
 		line = strings.TrimSuffix(line, "\n")
 		entry := noteEntry().FindStringSubmatch(line)

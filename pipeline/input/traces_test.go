@@ -143,6 +143,7 @@ func FuzzTrace(f *testing.F) {
 			f.Add(string(raw))
 		}
 	}
+	f.Add("\x8b\n  0 0\n---\n{\"schema_version\":\"authorship/\"}")
 	f.Fuzz(func(t *testing.T, log string) {
 		steps, format, err := input.ReadTrace([]byte(log), plain)
 		if err != nil {

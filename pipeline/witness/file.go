@@ -149,7 +149,7 @@ func submission(text string) (string, error) {
 	if u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
 		return "", errors.New("the address of a witness has to begin with https:// (http:// is for this machine)")
 	}
-	return strings.TrimRight(text, "/") + "/", nil
+	return strings.TrimRight(u.Scheme+text[len(u.Scheme):], "/") + "/", nil // in small letters
 }
 
 func isLoopback(host string) bool {

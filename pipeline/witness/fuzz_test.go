@@ -24,6 +24,7 @@ func FuzzCheckpoint(f *testing.F) {
 // FuzzFile: whatever the file says, a key counts once, and a quorum is met by nobody's silence.
 func FuzzFile(f *testing.F) {
 	f.Add(threeText())
+	f.Add(strings.Replace(threeText(), "https://", "httpS://", 1))
 	f.Add(threeText() + "group two 2 north south own\nquorum two\n")
 	f.Add(threeText() + "group g any north south\ngroup h all g own\nquorum h\n")
 	f.Fuzz(func(t *testing.T, text string) {
