@@ -59,7 +59,7 @@ func (r *Repo) history(ctx context.Context, args ...string) (out, cut string, er
 }
 
 // MergeBase returns the best common ancestor of two commits, of several the one
-// that "git merge-base a b" prints. There is none: *NoMergeBaseError. The
+// that "git merge-base a b" prints. There is none: ErrNoMergeBase. The
 // history here does not tell: *CutOffError. Commits count as they are: neither
 // grafts nor the list of a shallow clone change their parents.
 func (r *Repo) MergeBase(ctx context.Context, a, b string) (string, error) {

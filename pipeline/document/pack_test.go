@@ -22,7 +22,7 @@ func ExamplePack() {
 }
 
 func TestDecodePack(t *testing.T) {
-	p, err := document.DecodePack(parsePack(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
+	p, err := document.DecodePack(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
 		"operations":[{"op":"modify","path":"b","content":"é","size_bytes":99,"order":-1.5,"expected_hash":"h","y":2},
 		{"op":"create","path":"c","content":"","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestLineIsNormal(t *testing.T) {
 	if p.Operations[0].Op != "create" {
 		t.Error("Line sorted the caller's slice")
 	}
-	if vs := document.VerifyPack(parsePack(t, string(line)), document.MaxPack); len(vs) > 0 {
+	if vs := document.VerifyPack(parse(t, string(line)), document.MaxPack); len(vs) > 0 {
 		t.Error(vs)
 	}
 	if _, err := (document.Pack{SourceProposalID: "\xff"}).Line(); err == nil {
@@ -81,7 +81,7 @@ func TestDecodePackErrors(t *testing.T) {
 		`{}`:   "$.patch_schema_version: required field patch_schema_version is missing",
 		packDocument(`[{"op":"create","path":5,"content":"x"}]`, 1): "$.operations[0].path: path must be a string",
 	} {
-		if _, err := document.DecodePack(parsePack(t, in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := document.DecodePack(parse(t, in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Decode(%s): %v, want %q", in, err, want)
 		}
 	}

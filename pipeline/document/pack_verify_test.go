@@ -11,15 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
-func parsePack(t *testing.T, in string) any {
-	t.Helper()
-	doc, err := canon.Parse([]byte(in))
-	if err != nil {
-		t.Fatalf("%v in %s", err, in)
-	}
-	return doc
-}
-
 // packDocument has good fields around operations.
 func packDocument(operations string, total any) string {
 	return fmt.Sprintf(`{"patch_schema_version":"1.0.0","source_proposal_id":"p","source_proposal_hash":"h",`+
@@ -27,7 +18,12 @@ func packDocument(operations string, total any) string {
 }
 
 func TestPackVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/patch.json")
+	checkVectors(t, "testdata/patch.json", func(doc any) []canon.Violation { return document.VerifyPack(doc, document.MaxPack) })
+}
+
+// checkVectors holds a verifier to what is recorded of it in a file.
+func checkVectors(t *testing.T, file string, verify func(doc any) []canon.Violation) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +41,7 @@ func TestPackVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(canon.NewReport(document.VerifyPack(parsePack(t, c.Input), document.MaxPack)))
+			got, err := canon.Marshal(canon.NewReport(verify(parse(t, c.Input))))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -64,7 +60,7 @@ func packLines(vs []canon.Violation) string {
 func TestRows(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if got := packLines(document.VerifyPack(parsePack(t, r.in), 10)); got != r.want {
+			if got := packLines(document.VerifyPack(parse(t, r.in), 10)); got != r.want {
 				t.Errorf("%s\n got %s\nwant %s", r.in, got, r.want)
 			}
 		})
@@ -116,7 +112,7 @@ func TestPaths(t *testing.T) {
 		for _, message := range c.want {
 			want = append(want, message+c.path)
 		}
-		doc := parsePack(t, packDocument(`[{"op":"delete","path":`+string(quoted)+`}]`, 0))
+		doc := parse(t, packDocument(`[{"op":"delete","path":`+string(quoted)+`}]`, 0))
 		if got := packLines(document.VerifyPack(doc, 0)); got != strings.Join(want, "\n") {
 			t.Errorf("%q:\n got %q\nwant %q", c.path, got, want)
 		}
@@ -125,7 +121,7 @@ func TestPaths(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	content := strings.Repeat("x", 70000)
-	doc := parsePack(t, packDocument(`[{"op":"create","path":"a","content":"`+content+`"}]`, len(content)))
+	doc := parse(t, packDocument(`[{"op":"create","path":"a","content":"`+content+`"}]`, len(content)))
 	if got := packLines(document.VerifyPack(doc, int64(len(content)))); got != "" {
 		t.Errorf("at the limit: %s", got)
 	}
@@ -160,7 +156,7 @@ func FuzzVerifyPack(f *testing.F) {
 			t.Fatalf("valid, but: %v", err)
 		}
 		once := line(t, p)
-		again := parsePack(t, once)
+		again := parse(t, once)
 		if vs := document.VerifyPack(again, document.MaxPack); len(vs) > 0 {
 			t.Fatalf("%s is not valid: %v", once, vs)
 		}

@@ -1,8 +1,6 @@
 package document_test
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,30 +11,7 @@ import (
 )
 
 func TestResultVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/apply_result.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []struct {
-		Name     string
-		Input    string `json:"input_json"`
-		Expected any
-	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			want, err := canon.Marshal(c.Expected)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := canon.Marshal(canon.NewReport(document.VerifyResult(parse(t, c.Input), nil)))
-			if err != nil || string(got) != string(want) {
-				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
-			}
-		})
-	}
+	checkVectors(t, "testdata/apply_result.json", func(doc any) []canon.Violation { return document.VerifyResult(doc, nil) })
 }
 
 func TestResultRows(t *testing.T) {
