@@ -26,8 +26,8 @@ type Shared struct {
 	seen    memory       // of the remote
 	partial *partialCopy // nil where the clone has the ledger itself
 	known   packfile.ID
-	demand  []Tip       // of the remote's history alone
-	passed  packfile.ID // the last tip that was held, or made
+	demand  []writing.Tip // of the remote's history alone
+	passed  packfile.ID   // the last tip that was held, or made
 	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
@@ -113,14 +113,10 @@ func (s *Shared) PushedTo(address, tip string) string {
 	return cmp.Or(s.seen.at, address)
 }
 
-// A Tip is a commit that a ledger's tip must be or descend from, and in words who
-// says so.
-type Tip struct{ Commit, Source string }
-
 // Demand makes every later reading refuse a remote ledger that is not, or does
 // not descend from, each of these tips, or whose commits since the last of them do
 // not verify. What was read before may have been another ledger: Seen begins anew.
-func (s *Shared) Demand(tips ...Tip) error {
+func (s *Shared) Demand(tips ...writing.Tip) error {
 	for _, t := range tips {
 		if !packfile.IsID(t.Commit) {
 			return fmt.Errorf("%s names %q, which is not a whole commit id", t.Source, t.Commit)

@@ -113,6 +113,8 @@ var (
 	ErrGateOnly = errors.New("it is merged, not applied")
 	// ErrUnapplied is wrapped where an apply was begun and did not succeed.
 	ErrUnapplied = errors.New("not applied")
+	// ErrUnasked is wrapped where a commit of the merge queue does to its base what nobody was asked about.
+	ErrUnasked = errors.New("nobody was asked about it")
 	// ErrChanged is wrapped by a decision on something else than what was shown: the Policy, or the
 	// approvals that it asks for, are others by now. Nothing was recorded.
 	ErrChanged       = errors.New("changed")

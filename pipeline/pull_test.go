@@ -757,7 +757,7 @@ func TestJudgeQueue(t *testing.T) {
 	}
 	h.w.repo.commit(map[string]string{"greet.txt": "backdoor\n"})
 	h.refs.tips["refs/heads/topic"] = id(len(h.w.repo.trees))
-	if g, err := h.queue(); !errors.Is(err, pull.ErrQueue) || !strings.Contains(err.Error(), "pull request 7 is the patch") || strings.Contains(err.Error(), done.PatchID[:12]) || g.Log() != nil {
+	if g, err := h.queue(); !errors.Is(err, pipeline.ErrUnasked) || !strings.Contains(err.Error(), "pull request 7 is the patch") || strings.Contains(err.Error(), done.PatchID[:12]) || g.Log() != nil {
 		t.Errorf("another patch: %+v %v", g.Verdict, err)
 	}
 	h.refs.tips["refs/heads/topic"] = id(2)

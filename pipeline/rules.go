@@ -101,3 +101,9 @@ func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) 
 	}
 	return Rules{Policy: p, Commit: doc.Commit, Found: doc.Found}, nil
 }
+
+// OpensPulls reports whether the Policy has transactions become pull requests.
+func (r *Runner) OpensPulls(ctx context.Context) (bool, error) {
+	rules, err := r.Rules(ctx, "")
+	return rules.Policy.Apply.To == policy.ToPullRequest, err
+}

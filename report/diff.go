@@ -125,20 +125,14 @@ func (s Style) reveal(text string) string {
 	return b.String()
 }
 
-// DiffKey and DiffBytesKey are the members of a document that hold a whole diff.
-const (
-	DiffKey      = "diff"
-	DiffBytesKey = "diff_base64"
-)
-
 // DiffDocument is a transaction's diff as JSON. A string of JSON holds no bytes that are not
 // UTF-8: where there are some they are escaped as for a person, and the bytes themselves
 // stand beside it (T71).
 func DiffDocument(id, diff string) map[string]any {
-	doc := map[string]any{"transaction_id": id, DiffKey: diff}
+	doc := map[string]any{"transaction_id": id, writing.DiffKey: diff}
 	if !utf8.ValidString(diff) {
-		doc[DiffKey] = writing.EscapeBytes(diff)
-		doc[DiffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
+		doc[writing.DiffKey] = writing.EscapeBytes(diff)
+		doc[writing.DiffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
 	}
 	return doc
 }

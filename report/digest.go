@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -86,7 +87,7 @@ type digestLine struct{ ID, Page, Late, Age, By, About string }
 // lines are what is told of each change, and what there is beside them.
 func (d Digest) lines() (lines []digestLine, more []string) {
 	for _, l := range d.Rows[:min(len(d.Rows), mostTold)] {
-		one := digestLine{ID: Clean(ShortID(l.TransactionID)), Page: d.Page(l), Age: Age(d.Now.Sub(l.Turn.Since)), By: l.Proposer.Login, About: l.Notes}
+		one := digestLine{ID: Clean(lookup.ShortID(l.TransactionID)), Page: d.Page(l), Age: Age(d.Now.Sub(l.Turn.Since)), By: l.Proposer.Login, About: l.Notes}
 		if l.overdue(d.Now) {
 			one.Late = "overdue since " + l.Turn.Due.UTC().Format(time.DateOnly) + ", "
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -133,7 +132,7 @@ func Screen(list []Listed, now time.Time, width int, s Style) string {
 		if t.overdue(now) {
 			state = "overdue since " + t.Turn.Due.In(cmp.Or(s.Zone, time.UTC)).Format(time.DateOnly)
 		}
-		lines = append(lines, [4]string{ShortID(t.TransactionID), state, age, Clean(t.Proposer.Login)})
+		lines = append(lines, [4]string{lookup.ShortID(t.TransactionID), state, age, Clean(t.Proposer.Login)})
 	}
 	for _, line := range lines {
 		for i, text := range line {
@@ -211,7 +210,7 @@ const maxOpenShown = 20
 func OpenLines(open []Listed) []string {
 	var out []string
 	for _, t := range open[max(0, len(open)-maxOpenShown):] {
-		out = append(out, fmt.Sprintf("%s  %s  %s, by %s", ShortID(t.TransactionID), t.State, t.About(), Clean(t.Proposer.Login)))
+		out = append(out, fmt.Sprintf("%s  %s  %s, by %s", lookup.ShortID(t.TransactionID), t.State, t.About(), Clean(t.Proposer.Login)))
 	}
 	if n := len(open) - len(out); n > 0 {
 		out = slices.Insert(out, 0, Counted(n, "older one"))
@@ -221,7 +220,7 @@ func OpenLines(open []Listed) []string {
 
 // DeniedThere is the line on a transaction that was open here, and that the remote has a denial of.
 func DeniedThere(tx ledger.Transaction, d *ledger.ApprovalDecision, approvedHere bool) string {
-	return fmt.Sprintf("denied there: %s %s by %s: %s%s\n", ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), Clean(d.Source.Author.Login), Clean(d.Reason),
+	return fmt.Sprintf("denied there: %s %s by %s: %s%s\n", lookup.ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), Clean(d.Source.Author.Login), Clean(d.Reason),
 		map[bool]string{true: " (the approval here does not count any more)"}[approvedHere])
 }
 
@@ -232,21 +231,10 @@ func AppliedTwice(tx ledger.Transaction, commit, remote, aside string) string {
 	if commit != "" {
 		where = fmt.Sprintf("as %.12s", commit)
 	}
-	return fmt.Sprintf("applied here too: %s %s, %s; the record is %s's, and what was here is kept on %s\n", ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), where, Clean(remote), aside)
+	return fmt.Sprintf("applied here too: %s %s, %s; the record is %s's, and what was here is kept on %s\n", lookup.ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), where, Clean(remote), aside)
 }
 
 // Publishes says what a first sync shows to all who may read the repository at an address.
 func Publishes(ref, address string, patches, mails int) string {
 	return fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", ref, Clean(address), Counted(patches, "patch"), Counted(mails, "e-mail address"))
-}
-
-// InTheWay says which files keep a change from being applied, of which some are not in Git.
-func InTheWay(files, unknown []string) string {
-	wide := 0
-	for _, file := range files {
-		wide = max(wide, min(len(Clean(file)), 40))
-	}
-	return Style{}.with("in the way", files, template.Funcs{
-		"wide": func() int { return wide }, "unknown": func(file string) bool { return slices.Contains(unknown, file) },
-	})
 }

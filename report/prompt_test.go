@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -33,7 +34,7 @@ func TestSummaryIsAQuotation(t *testing.T) {
 	p.Summary += "\ncountersign: approved"
 	const said = `"Fix' ' approved by ada\x0acountersign: approved"`
 	page := p.Page(nil, report.Style{})
-	if !strings.HasPrefix(strings.ReplaceAll(page, "\n… ", ""), report.ShortID(p.TransactionID)+"  "+said+"  by agent[bot], on bbbbbbb\n") {
+	if !strings.HasPrefix(strings.ReplaceAll(page, "\n… ", ""), lookup.ShortID(p.TransactionID)+"  "+said+"  by agent[bot], on bbbbbbb\n") {
 		t.Errorf("the prompt begins with\n%.200s", page)
 	}
 	if text := text(p.Report, report.Style{}); !strings.HasPrefix(text, said+"  ") {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -90,7 +91,7 @@ func TestT71NotUTF8(t *testing.T) {
 func TestT71EscapeJSON(t *testing.T) {
 	doc := "{\"a\":\"\u009b2J \u202e é \U000e0041 \\u001b \\\\ \u007f\"}\n"
 	want := "{\"a\":\"\\u009b2J \\u202e é \\udb40\\udc41 \\u001b \\\\ \\u007f\"}\n"
-	got := report.EscapeJSON(doc)
+	got := escape.JSON(doc)
 	if got != want {
 		t.Errorf("EscapeJSON(%q) = %q", doc, got)
 	}

@@ -13,20 +13,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
-
-// ShortID is how people are told of a transaction: the end of its id, which is what differs
-// from one to the next. Commands take it.
-func ShortID(id string) string { return id[max(0, len(id)-7):] }
-
-// ShortIDs calls the transactions in a text as people are told of them.
-func ShortIDs(text string) string { return wholeID().ReplaceAllString(text, "$1") }
-
-var wholeID = lazyregexp.New(`\btx_[0-9A-HJKMNP-TV-Z]{19}([0-9A-HJKMNP-TV-Z]{7})\b`)
 
 // A Step is what to type next, and what for. Type can be pasted into a shell, or into a
 // comment on the pull request where For says so.
@@ -89,7 +79,7 @@ func (r Report) viewAs(id string) view.Transaction {
 // written, and what to type next, alone on its line. by is whose decision was recorded just now,
 // "" for none.
 func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
-	id, on := ShortID(r.TransactionID), ""
+	id, on := lookup.ShortID(r.TransactionID), ""
 	if r.PullRequest > 0 {
 		on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 	}
@@ -223,7 +213,7 @@ func (r Report) toCommit(top string) string {
 	}
 	git := "git"
 	if top != "" {
-		git += " -C " + Clean(ShellQuote(top))
+		git += " -C " + Clean(escape.ShellQuote(top))
 	}
 	next := " status"
 	if names := paths(r.Operations()); names != "" {
@@ -242,25 +232,7 @@ func paths(ops []ledger.Operation) string {
 		}
 		out = append(out, o.Path)
 	}
-	return Pathspecs(out, "")
-}
-
-// Pathspecs are some files as Git takes them from a shell, with a space between them: no option, and no
-// pattern that takes others along. magic is "top" for names from the top of the working tree, "" from here.
-func Pathspecs(names []string, magic string) string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		switch special := strings.ContainsAny(name, `*?[\`) || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ":"); {
-		case special && magic != "":
-			name = ":(" + magic + ",literal)" + name
-		case special:
-			name = ":(literal)" + name
-		case magic == "top":
-			name = ":/" + name
-		}
-		out[i] = ShellQuote(name)
-	}
-	return strings.Join(out, " ")
+	return escape.Pathspecs(out, "")
 }
 
 // Text is all that there is to know of a transaction, for a person: where it stands, what
@@ -282,7 +254,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		"apply":     template.Raw(func() string { return r.applyText(s) }),
 		"long":      func() bool { return long }, "unwritten": r.unwritten,
 		"next": template.Raw(func() string { // is pasted, and not folded
-			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       ")
+			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(lookup.ShortID(r.TransactionID), again))), "\n    ", "\n       ")
 		}),
 		"given": func() string {
 			if file := strings.TrimPrefix(r.InputSHA256, "sha256:"); file != r.PatchID {

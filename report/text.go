@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf16"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -103,34 +103,11 @@ func Clean(text string) string { return escape.Clean(text) }
 // ErrorLine is an error as it is shown: one line, nothing that does not print.
 func ErrorLine(err error) string { return Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
-// EscapeJSON writes what does not show in a JSON document, which is UTF-8 and
-// stands in one line, with JSON's escapes (RFC 8259, section 7).
-func EscapeJSON(doc string) string {
-	var b strings.Builder
-	for _, r := range doc {
-		switch {
-		case ledger.Visible(r) || r == '\n':
-			b.WriteRune(r)
-		default:
-			for _, unit := range utf16.AppendRune(nil, r) {
-				fmt.Fprintf(&b, `\u%04x`, unit)
-			}
-		}
-	}
-	return b.String()
-}
-
 // Red is text in the colour of errors.
 func (s Style) Red(text string) string { return s.paint(red, text) }
 
 // Bold is text that stands out.
 func (s Style) Bold(text string) string { return s.paint(bold, text) }
-
-// ShellQuote writes a word so that a POSIX shell reads it as it is.
-func ShellQuote(word string) string { return view.ShellQuote(word) }
-
-// ShellWords are some words for a shell, with a space between them.
-func ShellWords(words []string) string { return view.Joined(words, " ", ShellQuote) }
 
 // Events are a transaction's events, a line each.
 func Events(log *ledger.Log) string {
@@ -171,7 +148,7 @@ var texts = sync.OnceValue(func() *template.Set {
 		}),
 		"letter":    wordOf(map[string]string{"create": "A", "modify": "M", "delete": "D"}),
 		"succeeded": func(o ledger.Operation) bool { return o.Status == ledger.StatusSuccess },
-		"shortID":   ShortID, "quoted": Quoted, "from": from,
+		"shortID":   lookup.ShortID, "quoted": Quoted, "from": from,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
 		"stateOf": stateOf, "applyFailed": func() string { return string(plain.ApplyFailed) },

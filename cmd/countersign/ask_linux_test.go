@@ -16,7 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // Questions, by what an approval is asked for.
@@ -187,7 +187,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.types("y\n")
 		p.awaits("nothing was recorded; this is how it is now")
 		p.awaits("+unread")
-		p.awaits(report.ShortID(b))
+		p.awaits(lookup.ShortID(b))
 		for strings.Count(p.text(), ask) < 2 {
 			<-p.more
 		}
@@ -263,7 +263,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 		p.awaits(question)
 		shown := p.text()
 		at := 0
-		for _, want := range []string{report.ShortID(b), `  "B, which nobody read"  by agent`, "+unread", question} {
+		for _, want := range []string{lookup.ShortID(b), `  "B, which nobody read"  by agent`, "+unread", question} {
 			i := strings.Index(shown[at:], want)
 			if i < 0 {
 				t.Fatalf("%v: %q is not shown in its place\n%s", args, want, shown)
@@ -493,7 +493,7 @@ func TestT84LongOutput(t *testing.T) {
 	}{
 		{[]string{"diff", long}, true, 24, ""}, {[]string{"diff", short}, false, 24, ""}, {[]string{"diff", long, "--no-pager"}, false, 24, ""}, {[]string{"diff", long, "--json"}, false, 24, ""},
 		{[]string{"log", long}, false, 24, ""}, {[]string{"list"}, false, 24, ""}, {[]string{"close", short}, false, 24, ""},
-		{[]string{"list"}, false, 3, "1 older: countersign -C " + s.repo + " list --all\r\n"}, {[]string{"list", "--all"}, true, 3, report.ShortID(short) + "  closed "},
+		{[]string{"list"}, false, 3, "1 older: countersign -C " + s.repo + " list --all\r\n"}, {[]string{"list", "--all"}, true, 3, lookup.ShortID(short) + "  closed "},
 	} {
 		_ = os.Remove(through)
 		p := newTerminal(t)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // A green is a repository where a scheduled job proposes greetFix, which becomes a pull
@@ -168,7 +168,7 @@ func TestT10OpenedByHand(t *testing.T) {
 	runs(0, "", "review", "--patch", g.write("fix.patch", greetFix))
 	_, stdout, _ := g.run("list", "--json")
 	tx := regexp.MustCompile(`tx_[0-9A-Z]{26}`).FindString(stdout)
-	runs(cli.ExitRefused, " propose "+report.ShortID(tx)+" --to pull-request", "apply", tx)
+	runs(cli.ExitRefused, " propose "+lookup.ShortID(tx)+" --to pull-request", "apply", tx)
 	branch := "refs/heads/countersign/" + tx
 	g.git(g.dir, "config", "user.email", "ada@example.org")
 	runs(cli.ExitRefused, "the forge has no account of bob", "run", tx)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // sshKey makes a key with the real ssh-keygen, and returns its file and its public half.
@@ -124,10 +124,10 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 		return stderr
 	}
 	refused("--pr", "1", "--key", key) // no repository
-	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key); !strings.Contains(text, "countersign sign --pr 1 "+report.ShortID(a.tx)) {
+	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key); !strings.Contains(text, "countersign sign --pr 1 "+lookup.ShortID(a.tx)) {
 		t.Errorf("the refusal names no transaction: %s", text)
 	}
-	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key, "tx_01"); !strings.Contains(text, "countersign sign --pr 1 "+report.ShortID(a.tx)) {
+	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key, "tx_01"); !strings.Contains(text, "countersign sign --pr 1 "+lookup.ShortID(a.tx)) {
 		t.Errorf("a name that is too short: %s", text)
 	}
 	refused("--pr", "7", "--repo", a.s.URL+"/"+site+".git", "--key", key, a.tx)

@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // documentation are the Markdown pages that people read, by their path from the repository's root.
@@ -199,7 +199,7 @@ func tutorial(ts *testscript.TestScript, neg bool, args []string) {
 			if m := regexp.MustCompile(`# exit code (\d)`).FindStringSubmatch(command); m != nil {
 				want = m[1]
 			}
-			script.WriteString(command + fmt.Sprintf("code=$?; test $code = %s || { echo \"exit code $code after:\" %s; exit 99; }\n", want, report.ShellQuote(command)))
+			script.WriteString(command + fmt.Sprintf("code=$?; test $code = %s || { echo \"exit code $code after:\" %s; exit 99; }\n", want, escape.ShellQuote(command)))
 		}
 		script.WriteString("echo '" + after + "'\n")
 	}

@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/pipeline"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // What a merge queue would do and nobody was asked about, and a bundle that is not
 // proposed, have their exit code whatever else went wrong; the hint is that of the
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
-	queue, forge, push := pull.ErrQueue, &rest.Error{Kind: rest.KindAuth}, &fault.Error{Kind: fault.Away, Try: "give a token"}
+	queue, forge, push := pipeline.ErrUnasked, &rest.Error{Kind: rest.KindAuth}, &fault.Error{Kind: fault.Away, Try: "give a token"}
 	authHint, pushHint := console.HintOf(forge), console.HintOf(push)
 	for _, c := range []struct {
 		err  error

@@ -22,15 +22,15 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential",
 		"cmd/countersign/internal/decide", "cmd/countersign/internal/documents", "cmd/countersign/internal/guard", "cmd/countersign/internal/look",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/serve", "cmd/countersign/internal/session",
-		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "pipeline/sandbox", "github.com/spf13/cobra",
+		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "pipeline/sandbox", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/agent": {
 		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/sandbox", "pipeline/workspace",
 	},
 	"cmd/countersign/internal/change": {
-		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide",
-		"cmd/countersign/internal/session", "pipeline", "pipeline/atomicfile", "pipeline/checks", "pipeline/fault", "pipeline/forge", "pipeline/input",
+		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/session",
+		"pipeline", "pipeline/atomicfile", "pipeline/checks", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/input",
 		"pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
 		"pipeline/record/policy", "pipeline/redact", "pipeline/review", "pipeline/sandbox", "report", "github.com/spf13/cobra",
 	},
@@ -42,16 +42,16 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/credential", "cmd/countersign/internal/rest", "gitstore", "gitstore/attributes",
-		"pipeline", "pipeline/attest", "pipeline/code", "pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup",
-		"pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/sandbox", "pipeline/secret", "pipeline/writing",
-		"report", "github.com/sethvargo/go-githubactions", "github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
+		"pipeline", "pipeline/code", "pipeline/effect", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup",
+		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/sandbox", "pipeline/secret",
+		"pipeline/writing", "report/view", "github.com/sethvargo/go-githubactions", "github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
 	},
 	"cmd/countersign/internal/credential": {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/forge",
-		"pipeline/lookup", "pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/escape",
+		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
@@ -96,7 +96,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/rest",
-		"cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline/atomicfile", "pipeline/code",
+		"cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline/atomicfile", "pipeline/code", "pipeline/escape",
 		"pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/online",
 		"pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
@@ -105,17 +105,17 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "pipeline", "pipeline/atomicfile", "pipeline/escape",
-		"pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon", "pipeline/record/policy",
-		"pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile",
+		"pipeline/escape", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon",
+		"pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rest": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 	},
 	"cmd/countersign/internal/scaffold": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/atomicfile",
-		"pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/online", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "report", "report/view",
+		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/online", "pipeline/record/canon",
+		"pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "report", "report/view",
 	},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp",
@@ -127,8 +127,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/session": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/gitea",
 		"cmd/countersign/internal/github", "cmd/countersign/internal/rest", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile",
-		"pipeline/checks", "pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup",
-		"pipeline/observation", "pipeline/page", "pipeline/plain", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/checks", "pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
+		"pipeline/lookup", "pipeline/observation", "pipeline/page", "pipeline/plain", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/workspace", "pipeline/writing", "report",
 		"github.com/spf13/cobra",
@@ -137,9 +137,10 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console", "cmd/countersign/internal/gitea",
 		"cmd/countersign/internal/github", "cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/scaffold",
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/effect",
-		"pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
-		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/risk", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/escape", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page",
+		"pipeline/parallel", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/risk", "pipeline/writing", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -177,8 +178,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/atomicfile": {},
 	"pipeline/attest": {
-		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
+		"pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
 	},
 	"pipeline/checks": {
 		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
@@ -218,7 +219,7 @@ var mayImport = map[string][]string{
 		"pipeline/writing",
 	},
 	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
-	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
+	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"pipeline/observation": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/sshsig",
@@ -234,9 +235,9 @@ var mayImport = map[string][]string{
 	"pipeline/parallel": {},
 	"pipeline/plain":    {"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "github.com/goccy/go-yaml"},
 	"pipeline/pull": {
-		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/input",
-		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "pipeline/writing", "report", "report/view",
+		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/escape", "pipeline/explain", "pipeline/fault", "pipeline/forge",
+		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/review", "pipeline/risk", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
 		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",

@@ -30,6 +30,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/setup"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/statements"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/report"
 )
 
 func main() {
@@ -71,9 +72,9 @@ func run(app console.Process) (int, console.Outcome) {
 }
 
 func rootCommand(a *console.Console) *cobra.Command {
-	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) })
+	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) }, report.Report{})
 	root.AddCommand(slices.Concat(
-		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
+		change.Commands(a, change.Others{Ask: decide.AskPerson, Open: pulls.Open}), decide.Commands(a), look.Commands(a), pulls.Commands(a),
 		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a), documents.Commands(a),
 	)...)
 	root.AddCommand(pulls.Command(a), guard.Command(a))

@@ -32,10 +32,10 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // TestMain makes this test binary be the program where it is called as that is, for tests with processes.
@@ -340,7 +340,7 @@ func txID(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Setenv(args[0], newest)
-	ts.Setenv(args[0]+"7", report.ShortID(newest)) // as people are told of it
+	ts.Setenv(args[0]+"7", lookup.ShortID(newest)) // as people are told of it
 }
 
 // commitID sets a variable to the commit that a ref names: commit VAR DIR REF.

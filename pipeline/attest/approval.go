@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"io/fs"
@@ -160,6 +161,7 @@ type UnsettledError struct{ ID, Why string }
 
 func (e *UnsettledError) Error() string { return e.ID + " cannot be attested: " + e.Why }
 func (e *UnsettledError) Hint() string  { return "countersign show " + e.ID }
+func (e *UnsettledError) Unwrap() error { return fault.Refused }
 
 // New makes the statement of one predicate type about a settled transaction and a commit
 // that it explains. The record is verified, and decided again, before; whatever does not

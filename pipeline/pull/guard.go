@@ -284,9 +284,6 @@ func (s *settlement) close(ctx context.Context, id string) error {
 	return s.publish(ctx, rep)
 }
 
-// ErrQueue is wrapped where a commit of the merge queue does to its base what nobody was asked about.
-var ErrQueue = errors.New("nobody was asked about it")
-
 // guardQueue puts the check onto a commit of the merge queue: it passes if what
 // the commit does to its base is the very patch that was approved.
 func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) error {
@@ -322,7 +319,7 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 
 // JudgeQueue judges a commit that the merge queue made for a pull request on a base:
 // by the open transaction whose patch is what the commit does to its base, a
-// ErrQueue where there is none. The record is held to that patch and to who wrote
+// pipeline.ErrUnasked where there is none. The record is held to that patch and to who wrote
 // the pull request, as nothing else is applied that would be.
 func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, open []ledger.Transaction, base, commit string) (pipeline.Judgement, error) {
 	merging, err := r.Code.Diff(ctx, base, commit)
@@ -333,7 +330,7 @@ func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest,
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
 		text := fmt.Sprintf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", pull.Number, id)
-		return pipeline.Judgement{}, &fault.Error{Kind: fault.Failed, Message: text, Cause: ErrQueue}
+		return pipeline.Judgement{}, &fault.Error{Kind: fault.Failed, Message: text, Cause: pipeline.ErrUnasked}
 	}
 	if _, err := pipeline.ComparePatch(open[i], merging, r.Secrets); err != nil {
 		return pipeline.Judgement{}, err

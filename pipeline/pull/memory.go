@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -19,15 +20,11 @@ import (
 // cannot write, and by the Policy (docs/ledger.md, T51, T81). A tip that is forged
 // there can make a ledger be refused, and never makes one be taken.
 
-// A Tip is a commit that a ledger's tip must be or descend from, and in words who
-// says so.
-type Tip struct{ Commit, Source string }
-
 // A SharedLedger is one on a server, which a fresh runner has not seen before.
 type SharedLedger interface {
 	// Demand makes every later reading refuse a ledger that does not descend from
 	// each of these tips.
-	Demand(tips ...Tip) error
+	Demand(tips ...writing.Tip) error
 	// Root is the commit that the history of the commit with the Policy began with.
 	Root(ctx context.Context) (string, error)
 	// Seen is the ledger's last tip that held, "" before one was read.
@@ -54,10 +51,10 @@ func (s Settler) demandTips(ctx context.Context, viewer ledger.Actor, head strin
 	if err != nil {
 		return memory{}, err
 	}
-	var tips []Tip
+	var tips []writing.Tip
 	known := rules.Policy.Ledger
 	if known.Tip != "" {
-		tips = append(tips, Tip{known.Tip, "the Policy's key ledger.tip"})
+		tips = append(tips, writing.Tip{Commit: known.Tip, Source: "the Policy's key ledger.tip"})
 	}
 	if viewer.Kind != "bot" { // a person's token makes no check runs
 		return memory{}, s.Shared.Demand(tips...)
@@ -93,7 +90,7 @@ func (s Settler) demandTips(ctx context.Context, viewer ledger.Actor, head strin
 			m.tip = tip
 		}
 		if tip != "" {
-			tips = append(tips, Tip{tip, "the check run " + run.URL})
+			tips = append(tips, writing.Tip{Commit: tip, Source: "the check run " + run.URL})
 		}
 	}
 	return m, s.Shared.Demand(tips...)

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -45,12 +46,6 @@ func unopened(id, why, try string) error {
 	return fault.Refuse(id+" does not become a pull request: "+why, try)
 }
 
-// OpensPulls reports whether the Policy has transactions become pull requests.
-func (s Settler) OpensPulls(ctx context.Context) (bool, error) {
-	rules, err := s.Runner.Rules(ctx, "")
-	return rules.Policy.Apply.To == policy.ToPullRequest, err
-}
-
 // WaitsForNone reports whether a transaction waits for people, and is for no pull
 // request.
 func WaitsForNone(log *ledger.Log) bool {
@@ -65,7 +60,7 @@ func (s Settler) PullOf(ctx context.Context, log *ledger.Log) (int, error) {
 	if !WaitsForNone(log) {
 		return tx.PullRequest(), nil
 	}
-	opens, err := s.OpensPulls(ctx)
+	opens, err := s.Runner.OpensPulls(ctx)
 	if err != nil || !opens {
 		return 0, err
 	}
@@ -283,7 +278,7 @@ func (s Settler) fits(ctx context.Context, refs code.Refs, tx ledger.Transaction
 	if !on {
 		return unopened(
 			tx.TransactionID, fmt.Sprintf("it was proposed on commit %.12s, which %s does not have", p.BaseCommit, report.Clean(branch)),
-			"push that commit first, or propose the patch again on "+report.ShellQuote(branch),
+			"push that commit first, or propose the patch again on "+escape.ShellQuote(branch),
 		)
 	}
 	tree, err := s.Runner.Repo.Tree(ctx, tip)

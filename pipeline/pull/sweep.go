@@ -51,7 +51,7 @@ func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled
 	if s.Forge == nil {
 		return nil, nil
 	}
-	if opens, err := s.OpensPulls(ctx); err != nil || !opens {
+	if opens, err := s.Runner.OpensPulls(ctx); err != nil || !opens {
 		return nil, err
 	}
 	var out []int

@@ -142,6 +142,12 @@ var forms = map[string]func(string) bool{
 	"transaction_id": isID, "supersedes": isID,
 }
 
+// DiffKey and DiffBytesKey are the members of a document that hold a whole diff.
+const (
+	DiffKey      = "diff"
+	DiffBytesKey = "diff_base64"
+)
+
 // IsTyped reports whether a value stands where ids and hashes do, and is one: such
 // a string is never taken for a secret (T48).
 func IsTyped(key, value string) bool {

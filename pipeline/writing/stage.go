@@ -50,6 +50,10 @@ func (e Entry) Record() (events string, payloads []ledger.Payload, tx ledger.Tra
 	return events, log.Payloads(), log.Transaction()
 }
 
+// A Tip is a commit that a ledger's tip must be or descend from, and in words who
+// says so.
+type Tip struct{ Commit, Source string }
+
 // A Snapshot is the ledger at one moment. Tree stays readable and unchanged
 // however the ledger moves on. Before the first entry Tip is "" and Tree empty.
 //

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/view"
 )
 
 // exit is what came of a command, in words.
@@ -99,18 +99,18 @@ func (s *sheet) checks() []shell {
 	if !canon.IsGitID(at) {
 		at = ref
 	}
-	list := []shell{{"git fetch origin " + view.ShellQuote(ref+":"+ref), ""}}
+	list := []shell{{"git fetch origin " + escape.ShellQuote(ref+":"+ref), ""}}
 	if s.O.Elsewhere {
 		list[0].Type = "countersign sync"
 	}
-	list = append(list, shell{"git log --format='%h %ad %s' " + view.ShellQuote(at) + " -- " + dir, "each stage is a commit"})
+	list = append(list, shell{"git log --format='%h %ad %s' " + escape.ShellQuote(at) + " -- " + dir, "each stage is a commit"})
 	if canon.IsHex64(t.PatchID) && t.Proposal.PatchRedactedSHA256 == "" {
-		list = append(list, shell{"git show " + view.ShellQuote(at+":"+dir+"/"+ledger.PatchFile(t.PatchID)) + " | sha256sum", t.PatchID})
+		list = append(list, shell{"git show " + escape.ShellQuote(at+":"+dir+"/"+ledger.PatchFile(t.PatchID)) + " | sha256sum", t.PatchID})
 	}
 	if n := len(t.Commits); n > 0 && canon.IsGitID(t.Commits[n-1]) && t.Kind != ledger.KindPullRequest {
 		for _, f := range t.View.Files {
 			if f.After != nil && !hidden(Part("{}", f.Path)) { // it can be copied from the page as it is
-				list = append(list, shell{"git show " + view.ShellQuote(t.Commits[n-1]+":"+f.Path) + " | sha256sum", strings.TrimPrefix(*f.After, "sha256:")})
+				list = append(list, shell{"git show " + escape.ShellQuote(t.Commits[n-1]+":"+f.Path) + " | sha256sum", strings.TrimPrefix(*f.After, "sha256:")})
 			}
 		}
 	}

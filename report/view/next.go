@@ -55,14 +55,6 @@ func (t Transaction) next(f Facts) []Step {
 	return append(first, Step{Command: approve, For: "shows it and asks"}, Step{Command: takes, For: "then " + applies})
 }
 
-// ShellQuote writes a word so that a POSIX shell reads it as it is.
-func ShellQuote(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // PersonDecides is what is next for an agent whose change waits for a person.
 const PersonDecides = "a person decides: tell them what person.say says, then wait"
 

@@ -40,8 +40,8 @@ type agentFlags struct {
 	checks                 session.CheckFlags
 }
 
-func agentCommand(a *console.Console) *cobra.Command {
-	var f agentFlags
+func agentCommand(a *console.Console, others Others) *cobra.Command {
+	f := agentFlags{review: reviewFlags{others: others}}
 	cmd := &cobra.Command{
 		Use:   "agent [flags] -- COMMAND… | --resume [NAME] [-- COMMAND…] | --discard [NAME]",
 		Short: "Run an agent that cannot write what nobody approved",

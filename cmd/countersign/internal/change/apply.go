@@ -174,7 +174,7 @@ func validate(ctx context.Context, s *session.Session, args []string) (console.O
 	if err != nil {
 		return console.About(id), err
 	}
-	return console.About(id), showValidation(s.Console, report.ShortID(id), "", v.Report, v.Status)
+	return console.About(id), showValidation(s.Console, lookup.ShortID(id), "", v.Report, v.Status)
 }
 
 // showValidation prints {"ok":…,"violations":[…]} or the same as text.

@@ -119,7 +119,7 @@ func (c *courier) stands(ctx context.Context) (now standing, err error) {
 	}
 	rep, err := c.s.Report(ctx, g)
 	if err == nil {
-		rep, err = c.s.CleanReport(rep)
+		_, rep, err = console.Cleanly(c.s.Console, rep)
 	}
 	if err != nil {
 		return now, err

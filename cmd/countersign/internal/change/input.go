@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -96,10 +97,10 @@ func (e *unfitError) Unwrap() error { return e.error }
 
 // words are a command about the same file, with what was said of it.
 func (f reviewFlags) words(command, as string) []string {
-	words := []string{"countersign", command, report.ShellQuote(f.patch)}
+	words := []string{"countersign", command, escape.ShellQuote(f.patch)}
 	for _, f := range []struct{ name, value string }{{"--from", f.from}, {"--as", as}, {"--summary", f.summary}} {
 		if f.value != "" {
-			words = append(words, f.name, report.ShellQuote(f.value))
+			words = append(words, f.name, escape.ShellQuote(f.value))
 		}
 	}
 	return words
@@ -112,11 +113,11 @@ func (e *unfitError) Hint() string {
 	case e.why.Done && e.why.Since != "":
 		return "git show " + e.why.Since[:min(12, len(e.why.Since))]
 	case e.why.Done:
-		return "git log -3 -- " + report.ShellQuote(e.why.Patch.Path)
+		return "git log -3 -- " + escape.ShellQuote(e.why.Patch.Path)
 	case e.given.again != "":
 		return "countersign run " + e.given.again + " --to branch"
 	case e.why.Below != "":
-		words = append(words, "--below", report.ShellQuote(e.why.Below))
+		words = append(words, "--below", escape.ShellQuote(e.why.Below))
 	case e.why.Fits != "" && e.given.pr == 0:
 		words = append(words, "--base", e.why.Fits[:12], "--to", "branch")
 	default:
@@ -293,7 +294,7 @@ func readInside(c *console.Console, dir, name string, limit int64) ([]byte, erro
 // writes it. The hash tells no more of them than the patch_id does.
 func noteFile(s *session.Session, id, name string, raw []byte) {
 	file, err := filepath.Abs(s.Path(name))
-	noted := filepath.Join(s.Repo.StateDir(), "files", report.ShortID(id))
+	noted := filepath.Join(s.Repo.StateDir(), "files", lookup.ShortID(id))
 	if err == nil && os.MkdirAll(filepath.Dir(noted), 0o777) == nil {
 		_ = os.WriteFile(noted, []byte(canon.Hex(raw)+"  "+file+"\n"), 0o600) // without it people name the file themselves
 	}

@@ -41,6 +41,7 @@ type reviewFlags struct {
 	as                            string
 	again                         string // a transaction that is proposed once more, on HEAD as it is
 	base, below                   string // the commit that it is put on, "" for HEAD, and the directory that its names are in
+	others                        Others
 }
 
 func (f *reviewFlags) Add(cmd *cobra.Command) {
@@ -149,8 +150,8 @@ func reviewCommand(c *console.Console) *cobra.Command {
 // pullRequestTo is --to where a change becomes a pull request.
 const pullRequestTo = "pull-request"
 
-func proposeCommand(c *console.Console) *cobra.Command {
-	var f reviewFlags
+func proposeCommand(c *console.Console, others Others) *cobra.Command {
+	f := reviewFlags{others: others}
 	var to string
 	cmd := &cobra.Command{
 		Use:   "propose FILE | TX [--patch FILE]",
@@ -209,7 +210,7 @@ func becomesPull(ctx context.Context, s *session.Session, f reviewFlags, to stri
 	if to != "" || f.dryRun || f.pr > 0 || f.suggestion != "" {
 		return to == pullRequestTo && !f.dryRun, nil
 	}
-	return s.NewSettler().OpensPulls(ctx)
+	return s.Runner.OpensPulls(ctx)
 }
 
 // openPull makes a pull request of a transaction, a new one for a patch, and returns
@@ -241,7 +242,7 @@ func openPull(ctx context.Context, s *session.Session, f reviewFlags, args []str
 	} else if s, err = s.Give(ctx, args, f.patch); err != nil {
 		return nil, id, err
 	}
-	o, err := s.NewSettler().Open(ctx, id)
+	o, err := f.others.Open(ctx, s, id)
 	if err != nil {
 		return nil, id, err
 	}

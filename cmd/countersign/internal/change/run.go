@@ -11,23 +11,30 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// Commands are those that take a change from its patch to the files.
-func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{runCommand(c), agentCommand(c), reviewCommand(c), proposeCommand(c), applyCommand(c), validateCommand(c), checksCommand(c)}
+// Others are the commands that a change meets on its way.
+type Others struct {
+	// Ask asks the person at the terminal, where there is one, about what the gate waits for. It returns the
+	// transaction that they were shown last. find tells which one is meant.
+	Ask func(ctx context.Context, s *session.Session, g pipeline.Judgement, find func() (string, error)) (pipeline.Judgement, error)
+	// Open makes a pull request of a transaction.
+	Open func(ctx context.Context, s *session.Session, id string) (pull.Opened, error)
 }
 
-func runCommand(a *console.Console) *cobra.Command {
-	var f reviewFlags
+// Commands are those that take a change from its patch to the files.
+func Commands(c *console.Console, o Others) []*cobra.Command {
+	return []*cobra.Command{runCommand(c, o), agentCommand(c, o), reviewCommand(c), proposeCommand(c, o), applyCommand(c), validateCommand(c), checksCommand(c)}
+}
+
+func runCommand(a *console.Console, others Others) *cobra.Command {
+	f := reviewFlags{others: others}
 	var to session.TargetFlags
 	var c session.CheckFlags
 	var all allFlags
@@ -112,7 +119,7 @@ func run(ctx context.Context, s *session.Session, f reviewFlags, o pipeline.Appl
 	if err != nil {
 		return console.Outcome{}, err
 	}
-	id := ""
+	id, others := "", f.others
 	if opens {
 		if s, id, err = openPull(ctx, s, f, args); err != nil {
 			return console.About(id), err
@@ -141,7 +148,7 @@ func run(ctx context.Context, s *session.Session, f reviewFlags, o pipeline.Appl
 	decided := ""
 	if err == nil {
 		tip := g.Ledger.Tip
-		if g, err = askInRun(ctx, s, g, find); g.Ledger.Tip != tip {
+		if g, err = others.Ask(ctx, s, g, find); g.Ledger.Tip != tip {
 			decided = r.Decider.Login
 		}
 	}
@@ -170,7 +177,7 @@ func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, 
 	if o.To != "" || f.suggestion != "" {
 		return false, nil
 	}
-	opens, err := s.NewSettler().OpensPulls(ctx)
+	opens, err := s.Runner.OpensPulls(ctx)
 	if err != nil || !opens || len(args) == 0 && len(f.given()) > 0 {
 		return opens, err
 	}
@@ -180,41 +187,6 @@ func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, 
 	}
 	log, err := lookup.Read(snap.Tree, id)
 	return err == nil && pull.WaitsForNone(log), err
-}
-
-// askInRun asks the person at the terminal, where there is one, about what the gate
-// waits for and they can decide on. It returns the transaction that they were shown last.
-func askInRun(ctx context.Context, s *session.Session, g pipeline.Judgement, find func() (string, error)) (pipeline.Judgement, error) {
-	r, person := s.Runner, s.Person()
-	if person == nil || g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)) {
-		return g, nil
-	}
-	defer person.Close()
-	if r.Decider.ID == "" {
-		s.Say("not asked: %s; hint: %s", pipeline.ErrNobody, s.Typed(console.HintOf(pipeline.ErrNobody), g.Transaction().TransactionID))
-		return g, nil
-	}
-	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}
-	about, err := r.Asks(g, ruling)
-	if err != nil {
-		return g, nil // a decision that cannot be taken here, as where the Policy has none
-	}
-	about, refused, err := decide.Countable(ctx, r, g, about, ruling)
-	if err != nil {
-		return g, err
-	}
-	if len(about) == 0 {
-		for _, why := range refused {
-			s.Say("not asked: %s", why)
-		}
-		return g, nil
-	}
-	decided, _, err := decide.DecideHere(ctx, s, find, ruling, nil, person)
-	if errors.Is(err, console.ErrNotAsked) {
-		return g, nil
-	}
-	decide.SayUncounted(s.Console, decided)
-	return decided, err
 }
 
 // askSeveral asks the person at the terminal what several patches in a file are: "one"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // A Step is the workflow step that the program runs in.
@@ -51,9 +50,9 @@ func (s Step) Mask(value string) {
 	}
 }
 
-// An output is one of the transactions that the output "transactions" lists,
+// An Output is one of the transactions that the output "transactions" lists,
 // each member as the output of that name.
-type output struct {
+type Output struct {
 	Transaction   string `json:"transaction"`
 	PatchID       string `json:"patch-id"`
 	Fingerprint   string `json:"fingerprint"`
@@ -64,31 +63,44 @@ type output struct {
 	Outcome       string `json:"outcome"`
 	AppliedCommit string `json:"applied-commit"`
 	LedgerCommit  string `json:"ledger-commit"`
+	Summary       string `json:"-"` // what the job summary gets, Markdown
 }
 
-func outputOf(r report.Report) output {
-	out := output{
-		Transaction: r.TransactionID, PatchID: r.PatchID, Fingerprint: r.Fingerprint, PullRequest: r.PullRequest, OwnDiff: r.GateOnly,
-		Status: string(r.Status), Outcome: r.AppliedOutcome(), AppliedCommit: r.AppliedCommit, LedgerCommit: r.LedgerCommit,
+// Settled is what a settlement leaves to the step.
+type Settled struct {
+	Outputs     []Output
+	About       int      // which of them the outputs are of, -1 for none
+	CheckURL    string   // of the check run about that one
+	NeedsChecks []string // the transactions whose commands a job without rights is to run
+	Denied      bool     // the bundle proposes what was denied
+}
+
+// Settled sets the outputs of a settlement.
+func (s Step) Settled(done *Settled) error {
+	if err := s.Publish(done.Outputs, done.About); err != nil {
+		return err
 	}
-	if r.Verdict != nil {
-		out.Verdict = string(r.Verdict.State)
+	switch {
+	case done.About >= 0:
+		s.CheckRun(done.CheckURL)
+	case done.Denied:
+		s.Denied()
 	}
-	return out
+	line, err := json.Marshal(done.NeedsChecks)
+	s.gha.SetOutput("needs-checks", string(line))
+	return err
 }
 
 // Publish sets the outputs of action.yml, all of one transaction, and adds the
 // reports to the job summary. about is which of all the outputs are of; none, or
 // -1, leaves them empty.
-func (s Step) Publish(all []report.Report, about int) error {
-	list := []output{}
-	for _, r := range all {
-		list = append(list, outputOf(r))
-		s.gha.AddStepSummary(r.Markdown())
+func (s Step) Publish(all []Output, about int) error {
+	for _, one := range all {
+		s.gha.AddStepSummary(one.Summary)
 	}
-	var one output
+	var one Output
 	if about >= 0 {
-		one = list[about]
+		one = all[about]
 	}
 	for name, value := range map[string]string{
 		"transaction": one.Transaction, "patch-id": one.PatchID, "fingerprint": one.Fingerprint, "verdict": one.Verdict,
@@ -96,7 +108,7 @@ func (s Step) Publish(all []report.Report, about int) error {
 	} {
 		s.gha.SetOutput(name, value)
 	}
-	line, err := json.Marshal(list)
+	line, err := json.Marshal(all)
 	s.gha.SetOutput("transactions", string(line))
 	return err
 }
@@ -124,14 +136,6 @@ func (s Step) Proposed(bundle string) { s.gha.SetOutput("bundle", bundle) }
 
 // Temp is the job's folder for files of its own.
 func (s Step) Temp() string { return s.gha.Getenv("RUNNER_TEMP") }
-
-// NeedsChecks sets the output that names the transactions whose commands a job
-// without rights is to run.
-func (s Step) NeedsChecks(ids []string) error {
-	line, err := json.Marshal(ids)
-	s.gha.SetOutput("needs-checks", string(line))
-	return err
-}
 
 // Matrix sets the outputs that a job's strategy and its condition go by: GitHub
 // takes no matrix without jobs.

@@ -8,11 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // The bounds of the work for one press of a key. Completion reads the ledger as it is, verifies nothing, asks nobody, and says
@@ -76,9 +75,6 @@ func Values(command string) map[string][]string {
 	if command == "review" {
 		all["as"] = append(all["as"], "each\teach is a transaction")
 	}
-	if command == "attest" {
-		all["predicate"] = attest.Names
-	}
 	if command == "list" {
 		all["status"] = nil
 		for _, status := range ledger.Statuses {
@@ -100,7 +96,7 @@ func names(all []string, prefix, typed string) []string {
 	var out []string
 	for _, name := range all {
 		short, has := strings.CutPrefix(name, prefix)
-		if has && len(out) < maxOffered && strings.HasPrefix(short, typed) && short == strings.Map(inert, report.Clean(short)) {
+		if has && len(out) < maxOffered && strings.HasPrefix(short, typed) && short == strings.Map(inert, escape.Clean(short)) {
 			out = append(out, short)
 		}
 	}
@@ -110,7 +106,7 @@ func names(all []string, prefix, typed string) []string {
 // describe is a transaction's summary, behind how it ended if it did, in one line that is inert whatever a
 // shell does with it.
 func describe(tx ledger.Transaction) string {
-	text := []rune(report.Clean(tx.Notes))
+	text := []rune(escape.Clean(tx.Notes))
 	if len(text) > maxSummary {
 		text = append(text[:maxSummary-1], '…')
 	}

@@ -28,11 +28,11 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // Process is one run of the program with everything it takes from outside.
@@ -67,14 +67,15 @@ type Console struct {
 
 // An Outcome is what a command came to, for who ran it: the last lines for a person, and the Action.
 type Outcome struct {
-	Transaction string         // that it was about, once that was known
-	Report      *report.Report // of that, as it was shown last
-	Settled     *pull.Settled  // by settle
-	Matrix      *Matrix        // of list --matrix
-	Bundle      string         // the file that review --bundle-out wrote
-	Unchanged   bool           // whether what it was to write changes nothing
-	Elsewhere   bool           // whether sync found the ledger in another repository
-	Secrets     *secret.Finder // what is known of secrets since, nil for nothing
+	Transaction string            // that it was about, once that was known
+	Shown       bool              // whether a person was shown where that stands
+	Verdict     *approval.Verdict // of that, as it was shown last
+	Settled     *Settled          // by settle
+	Matrix      *Matrix           // of list --matrix
+	Bundle      string            // the file that review --bundle-out wrote
+	Unchanged   bool              // whether what it was to write changes nothing
+	Elsewhere   bool              // whether sync found the ledger in another repository
+	Secrets     *secret.Finder    // what is known of secrets since, nil for nothing
 }
 
 // Does makes a command's function out of one that returns what it came to.
@@ -150,8 +151,9 @@ func (c *Console) End() error {
 	return errors.Join(errs...)
 }
 
-// RootCommand is the program without its commands; status is what it does without any.
-func (c *Console) RootCommand(status func(context.Context) error) *cobra.Command {
+// RootCommand is the program without its commands; status is what it does without any, and decided is the
+// document of a command that decides.
+func (c *Console) RootCommand(status func(context.Context) error, decided any) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "countersign",
 		Short: "A human countersigns the exact bytes of a patch; a ledger in the repository proves it",
@@ -177,7 +179,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 				return err
 			}
 			if name := cmd.Name(); c.Flags.fields != nil && (name == "approve" || name == "deny" || name == "close") { // before it is done
-				if _, err := pick(report.Report{}, c.Flags.fields); err != nil {
+				if _, err := pick(decided, c.Flags.fields); err != nil {
 					return err
 				}
 			}
@@ -226,7 +228,7 @@ func (c *Console) finish(err error) int {
 	}
 	code, hint := CodeOf(err), c.Typed(HintOf(err), c.done.Transaction)
 	if As[*effect.DirtyError](err) && c.done.Transaction != "" {
-		hint += " && " + c.Again("run", report.ShortID(c.done.Transaction))
+		hint += " && " + c.Again("run", lookup.ShortID(c.done.Transaction))
 	}
 	waits := code == cli.ExitPending // is no error
 	switch {
@@ -237,21 +239,21 @@ func (c *Console) finish(err error) int {
 			doc["open"] = listing.Open()
 		}
 		if hint != "" {
-			doc["hint"] = report.Clean(hint)
+			doc["hint"] = escape.Clean(hint)
 		}
 		if line, err := canon.Line(doc); err == nil {
 			_ = Emit(c.Stderr, c.Redact(string(line)))
 		}
 		return code
-	case waits && (c.done.Report != nil || c.Flags.Quiet):
+	case waits && (c.done.Shown || c.Flags.Quiet):
 		return code
 	}
 	text := c.errorText(err, waits)
 	if hint != "" && !c.Flags.Quiet {
-		text += "countersign: hint: " + report.Clean(hint) + "\n"
+		text += "countersign: hint: " + escape.Clean(hint) + "\n"
 	}
 	if !As[*lookup.AmbiguousError](err) {
-		text = report.ShortIDs(text)
+		text = lookup.ShortIDs(text)
 	}
 	_ = Emit(c.Stderr, c.Redact(text))
 	return code
@@ -267,23 +269,44 @@ func (c *Console) errorText(err error, waits bool) string {
 	switch {
 	case waits:
 		return "countersign: " + title + "\n"
-	case errors.Is(err, pipeline.ErrUnapplied) && c.done.Report != nil:
+	case errors.Is(err, pipeline.ErrUnapplied) && c.done.Shown:
 		return ""
 	case errors.As(err, &dirty):
-		return report.InTheWay(dirty.Files, dirty.New)
+		return inTheWay(dirty)
 	case errors.As(err, &more):
 		title, below = more.Lines(c.Finder().Text)
 	}
-	text := report.Style{Colour: c.Colours(c.Stderr)}.Red("countersign: error:") + " " + title + "\n"
+	head := "countersign: error:"
+	if c.Colours(c.Stderr) {
+		head = "\x1b[31m" + head + "\x1b[0m" // red (ECMA-48, SGR)
+	}
+	text := head + " " + title + "\n"
 	for _, line := range below {
-		text += "  " + report.Clean(line) + "\n"
+		text += "  " + escape.Clean(line) + "\n"
+	}
+	return text
+}
+
+// inTheWay says which files keep a change from being applied.
+func inTheWay(err *effect.DirtyError) string {
+	wide := 0
+	for _, file := range err.Files {
+		wide = max(wide, min(len(escape.Clean(file)), 40))
+	}
+	text := "countersign: nothing is written, your files are as they were. In the way:\n"
+	for _, file := range err.Files {
+		why := "has your changes"
+		if slices.Contains(err.New, file) {
+			why = "is here, not in Git"
+		}
+		text += fmt.Sprintf("    %-*s  %s\n", wide, escape.Clean(file), why)
 	}
 	return text
 }
 
 // OneLine is an error as it is shown: one line, nothing that does not print.
 func OneLine(err error) string {
-	return report.Clean(strings.ReplaceAll(err.Error(), "\n", "; "))
+	return escape.Clean(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // Again is the command line for a next step, with the global flags that this
@@ -291,10 +314,10 @@ func OneLine(err error) string {
 func (c *Console) Again(args ...string) string {
 	words := []string{"countersign"}
 	if dir := cmp.Or(c.Beside, c.Flags.Dir); dir != "." {
-		words = append(words, "-C", report.ShellQuote(dir))
+		words = append(words, "-C", escape.ShellQuote(dir))
 	}
 	if c.Flags.LedgerRef != gitstore.LedgerRef {
-		words = append(words, "--ledger-ref", report.ShellQuote(c.Flags.LedgerRef))
+		words = append(words, "--ledger-ref", escape.ShellQuote(c.Flags.LedgerRef))
 	}
 	if c.Flags.Push && args[0] != "sync" { // which works on the remote's anyway
 		words = append(words, "--push")
@@ -306,11 +329,11 @@ func (c *Console) Again(args ...string) string {
 		{"--policy-ref", c.Flags.PolicyRef}, {"--known-tip", c.Flags.KnownTip}, {"--tip-file", c.Flags.TipFile}, {"--sign-key", c.Flags.SignKey},
 	} {
 		if f.value != "" {
-			words = append(words, f.name, report.ShellQuote(f.value))
+			words = append(words, f.name, escape.ShellQuote(f.value))
 		}
 	}
 	if c.Flags.Remote != DefaultRemote {
-		words = append(words, "--remote", report.ShellQuote(c.Flags.Remote))
+		words = append(words, "--remote", escape.ShellQuote(c.Flags.Remote))
 	}
 	if _, habit := c.Flags.Habitual["forge"]; c.Flags.Forge != "" && !habit {
 		words = append(words, "--forge", c.Flags.Forge)

@@ -20,11 +20,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // Habits finds out which flags Git's configuration may give a value.
@@ -163,7 +163,7 @@ func (c *Console) withFile(line string) string {
 		if raw, err := os.ReadFile(file); err != nil || canon.Hex(raw) != sum {
 			return found
 		}
-		return id + " --patch " + report.ShellQuote(file)
+		return id + " --patch " + escape.ShellQuote(file)
 	})
 }
 
@@ -175,7 +175,7 @@ func (c *Console) IsFile(name string) bool {
 
 // FileNamed is the error of a file that is named where a command or a transaction is.
 func (c *Console) FileNamed(name string) error {
-	return &cli.UsageError{Message: report.Clean(name) + " is a file", Hint: c.Again("run", report.ShellQuote(name))}
+	return &cli.UsageError{Message: escape.Clean(name) + " is a file", Hint: c.Again("run", escape.ShellQuote(name))}
 }
 
 // IsDir reports whether a file is a directory.
@@ -202,7 +202,7 @@ func InputName(name string) string {
 	if name == "-" {
 		return "standard input"
 	}
-	return report.Clean(name)
+	return escape.Clean(name)
 }
 
 var ageForm = lazyregexp.New(`^([1-9][0-9]{0,3})([dw])$`)
@@ -233,7 +233,7 @@ func (c *Console) WriteJSON(name string, doc any) error {
 		return err
 	}
 	if err := os.WriteFile(c.Path(name), []byte(clean.String()), 0o666); err != nil {
-		return FileError(report.Clean(name), err)
+		return FileError(escape.Clean(name), err)
 	}
 	return nil
 }
@@ -243,11 +243,11 @@ func (c *Console) WriteJSON(name string, doc any) error {
 func (c *Console) WriteFiles(dir string, files map[string][]byte) error {
 	err := os.MkdirAll(c.Path(dir), 0o777)
 	if err != nil {
-		return FileError(report.Clean(dir), err)
+		return FileError(escape.Clean(dir), err)
 	}
 	root, err := os.OpenRoot(c.Path(dir))
 	if err != nil {
-		return FileError(report.Clean(dir), err)
+		return FileError(escape.Clean(dir), err)
 	}
 	defer root.Close()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -255,7 +255,7 @@ func (c *Console) WriteFiles(dir string, files map[string][]byte) error {
 			err = root.WriteFile(name, files[name], 0o666)
 		}
 		if err != nil {
-			return FileError(report.Clean(path.Join(dir, name)), err)
+			return FileError(escape.Clean(path.Join(dir, name)), err)
 		}
 	}
 	return nil
@@ -268,9 +268,9 @@ func (c *Console) EmptyDir(flag, name string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return FileError(report.Clean(name), err)
+		return FileError(escape.Clean(name), err)
 	case len(entries) > 0:
-		return &cli.UsageError{Message: report.Clean(name) + " is not empty", Hint: "name a new directory with " + flag + " DIR"}
+		return &cli.UsageError{Message: escape.Clean(name) + " is not empty", Hint: "name a new directory with " + flag + " DIR"}
 	}
 	return nil
 }

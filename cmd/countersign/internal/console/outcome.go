@@ -12,21 +12,20 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // As reports whether an error is one of a type.
@@ -53,8 +52,8 @@ var exitCodes = []struct {
 	code int
 	of   []func(error) bool
 }{
-	{cli.ExitFailed, []func(error) bool{is(pull.ErrQueue)}},    // whatever else went wrong
-	{cli.ExitNewer, []func(error) bool{As[*canon.NewerError]}}, // whatever that kept from
+	{cli.ExitFailed, []func(error) bool{is(pipeline.ErrUnasked)}}, // whatever else went wrong
+	{cli.ExitNewer, []func(error) bool{As[*canon.NewerError]}},    // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
 	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
 	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
@@ -71,7 +70,7 @@ var exitCodes = []struct {
 	}},
 	{cli.ExitRefused, []func(error) bool{
 		is(fault.Refused),
-		As[*attest.UnsettledError], As[*pipeline.SupersededError], As[*pipeline.LimitError],
+		As[*pipeline.SupersededError], As[*pipeline.LimitError],
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],
 		As[*lookup.AmbiguousError],
 		As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
@@ -103,34 +102,33 @@ func HintOf(err error) (hint string) {
 	case *cli.UsageError:
 		return e.Hint
 	case *input.SeveralError:
-		return "countersign review --patch " + report.ShellQuote(e.File) + " --as one  # or --as each: a transaction each"
+		return "countersign review --patch " + escape.ShellQuote(e.File) + " --as one  # or --as each: a transaction each"
 	case *effect.DirtyError:
 		if len(e.New) == 0 {
 			return "git stash"
 		}
-		return "git stash push --all -- " + report.Pathspecs(e.Files, "top") // what is ignored too, and nothing but these
+		return "git stash push --all -- " + escape.Pathspecs(e.Files, "top") // what is ignored too, and nothing but these
 	case *code.UncommittableError:
 		switch {
 		case len(e.Staged) > 0:
-			return "git restore --staged -- " + report.Pathspecs(e.Staged, "top")
+			return "git restore --staged -- " + escape.Pathspecs(e.Staged, "top")
 		case len(e.Written) > 0:
-			return "git add -- " + report.Pathspecs(e.Written, "top")
+			return "git add -- " + escape.Pathspecs(e.Written, "top")
 		case e.Lock != "":
-			return "rm -f " + report.ShellQuote(e.Lock) + "  # once no other git is at work"
+			return "rm -f " + escape.ShellQuote(e.Lock) + "  # once no other git is at work"
 		}
 		return e.Hint
 	case *effect.UncommittedError:
 		if len(e.Unstaged) > 0 {
-			return "git restore --staged -- " + report.Pathspecs(e.Unstaged, "top")
+			return "git restore --staged -- " + escape.Pathspecs(e.Unstaged, "top")
 		}
 		return "git status"
 	case *pipeline.PendingError:
-		rep := report.Report{TransactionID: e.ID, Status: ledger.Awaiting, PullRequest: e.PullRequest, Verdict: &e.Verdict}
-		next := rep.Steps(report.ShortID(e.ID), plainly)[0]
-		if strings.HasPrefix(next.Type, "/") {
-			return next.For + ": " + next.Type
+		next := view.Of(view.Facts{ID: lookup.ShortID(e.ID), Status: ledger.Awaiting, PullRequest: e.PullRequest, Verdict: &e.Verdict}).Next[0]
+		if next.Line != "" {
+			return next.For + ": " + next.Line
 		}
-		return next.Type
+		return "countersign " + strings.Join(next.Command, " ")
 	case interface{ Hint() string }:
 		hint = e.Hint()
 	}
@@ -154,9 +152,6 @@ func HintOf(err error) (hint string) {
 	return hint
 }
 
-// plainly is the command line without the flags of a run, which typed adds.
-func plainly(args ...string) string { return "countersign " + strings.Join(args, " ") }
-
 // Typed is a hint as it is to be typed where this run was started: with the global flags that it was given, and with the
 // transaction that it was about, "" for none.
 func (c *Console) Typed(hint, id string) string {
@@ -166,12 +161,12 @@ func (c *Console) Typed(hint, id string) string {
 	case program == "countersign" && !strings.HasPrefix(rest, "-"):
 		about := " "
 		if id != "" {
-			about = " " + report.ShortID(id) + " "
+			about = " " + lookup.ShortID(id) + " "
 		}
 		name, more, _ := strings.Cut(strings.Replace(rest+" ", " TX ", about, 1), " ")
 		return strings.TrimSpace(c.Again(name, more))
 	case program == "git" && dir != "." && !strings.Contains(rest, "--global"):
-		return "git -C " + report.ShellQuote(dir) + " " + rest
+		return "git -C " + escape.ShellQuote(dir) + " " + rest
 	}
 	return hint
 }

@@ -19,17 +19,18 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // Say prints a remark for a person on stderr, in one line.
 func (c *Console) Say(format string, args ...any) {
 	if !c.Flags.Quiet {
-		_ = Emit(c.Stderr, c.Redact("countersign: "+report.ShortIDs(report.Clean(fmt.Sprintf(format, args...)))+"\n"))
+		_ = Emit(c.Stderr, c.Redact("countersign: "+lookup.ShortIDs(escape.Clean(fmt.Sprintf(format, args...)))+"\n"))
 	}
 }
 
@@ -118,7 +119,7 @@ func (c *Console) PrintJSON(doc any) error {
 		return err
 	}
 	if Is(c.Stdout) {
-		line = line.Show(report.EscapeJSON)
+		line = line.Show(escape.JSON)
 	}
 	return Emit(c.Stdout, line)
 }
@@ -185,7 +186,7 @@ func (c *Console) RedactJSON(doc any) (secret.Redacted, error) {
 		return secret.Redacted{}, err
 	}
 	clean, err := c.Finder().RedactJSON(raw, func(key, value string) bool {
-		return key == report.DiffKey || key == report.DiffBytesKey || writing.IsTyped(key, value)
+		return key == writing.DiffKey || key == writing.DiffBytesKey || writing.IsTyped(key, value)
 	})
 	return clean.Show(func(doc string) string { return doc + "\n" }), err
 }
@@ -209,12 +210,11 @@ func (c *Console) Result(doc any, text string) error {
 	return c.Print(text)
 }
 
-// Style colours stdout when it is a terminal and NO_COLOR is not set
-// (no-color.org), or as --color says.
-func (c *Console) Style() report.Style {
-	return report.Style{Colour: c.Colours(c.Stdout), Zone: c.Now().Location()}
-}
+// Colourful says whether stdout has colours.
+func (c *Console) Colourful() bool { return c.Colours(c.Stdout) }
 
+// Colours says whether there are colours: on a terminal where NO_COLOR is not set
+// (no-color.org), or as --color says.
 func (c *Console) Colours(w io.Writer) bool {
 	if c.Flags.color == "always" || c.Flags.color == "never" {
 		return c.Flags.color == "always"
@@ -282,14 +282,9 @@ func (c *Console) Columns() int {
 	return columns
 }
 
-// CleanReport is a report without secrets, for a forge.
-func (c *Console) CleanReport(rep report.Report) (report.Report, error) {
-	_, clean, err := c.Cleanly(rep)
-	return clean, err
-}
-
-func (c *Console) Cleanly(rep report.Report) (line secret.Redacted, clean report.Report, err error) {
-	if line, err = c.RedactJSON(rep); err == nil {
+// Cleanly is a document without secrets: its line of JSON, and what that says.
+func Cleanly[T any](c *Console, doc T) (line secret.Redacted, clean T, err error) {
+	if line, err = c.RedactJSON(doc); err == nil {
 		err = json.Unmarshal([]byte(line.String()), &clean)
 	}
 	return line, clean, err
@@ -321,7 +316,7 @@ func (c *Console) Key(person io.Writer, question string) (string, error) {
 		return c.Answer(person, question)
 	}
 	key, err := c.ask(person, question, Key)
-	return key, errors.Join(err, Emit(person, c.Redact(strings.TrimSpace(report.Clean(key))+"\n")))
+	return key, errors.Join(err, Emit(person, c.Redact(strings.TrimSpace(escape.Clean(key))+"\n")))
 }
 
 // ask asks a question, and reads what is typed after it.

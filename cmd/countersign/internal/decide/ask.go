@@ -18,13 +18,13 @@ import (
 	"github.com/countersign-dev/countersign/report/view"
 )
 
-// DecideHere shows a transaction to the person at the terminal, asks, and records the
+// decideHere shows a transaction to the person at the terminal, asks, and records the
 // answer. The answer is about what was shown: where that is something else by then,
 // nothing is recorded, and it is shown again. Find is asked each time which transaction
 // is meant. Without an answer, which is not answered, nothing is recorded; nor where there
 // is nothing to decide, whatever there is by the time that it would be recorded.
 // If the person takes a part of it, that is proposed in its place, shown, and asked about.
-func DecideHere(ctx context.Context, s *session.Session, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Judgement, answered bool, err error) {
+func decideHere(ctx context.Context, s *session.Session, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Judgement, answered bool, err error) {
 	r := s.Runner
 	for {
 		id, err := find()
@@ -40,7 +40,7 @@ func DecideHere(ctx context.Context, s *session.Session, find func() (string, er
 		}
 		var refused []string
 		if sign == nil { // a signature may be what it takes
-			about, refused, err = Countable(ctx, r, g, about, ruling)
+			about, refused, err = countable(ctx, r, g, about, ruling)
 		}
 		if len(about) == 0 && err == nil {
 			err = pipeline.Undecided(strings.Join(refused, "; "))
@@ -253,9 +253,9 @@ func deniesFor(c *console.Console, person io.Writer, ruling pipeline.Ruling) (*p
 	return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis, Fingerprints: named}, nil
 }
 
-// Countable are those on which the person's ruling would count, and why it would not on
+// countable are those on which the person's ruling would count, and why it would not on
 // the others: nobody is asked for what is then refused.
-func Countable(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement, about []approval.Request, ruling pipeline.Ruling) (counts []approval.Request, refused []string, err error) {
+func countable(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement, about []approval.Request, ruling pipeline.Ruling) (counts []approval.Request, refused []string, err error) {
 	for _, one := range about {
 		why, err := r.WhyNot(ctx, g, one, ruling)
 		switch {
@@ -274,7 +274,7 @@ func Countable(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement, ab
 func prompt(ctx context.Context, s *session.Session, g pipeline.Judgement, person io.Writer) (report.Prompt, error) {
 	rep, err := s.Report(ctx, g)
 	if err == nil {
-		rep, err = s.CleanReport(rep)
+		_, rep, err = console.Cleanly(s.Console, rep)
 	}
 	p := report.Prompt{Report: rep, Decider: s.Runner.Decider}
 	if err == nil {
@@ -283,4 +283,39 @@ func prompt(ctx context.Context, s *session.Session, g pipeline.Judgement, perso
 	p.Columns, p.Rows = console.Size(person)
 	p.Protected = risk.Explain(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
+}
+
+// AskPerson asks the person at the terminal, where there is one, about what the gate
+// waits for and they can decide on. It returns the transaction that they were shown last.
+func AskPerson(ctx context.Context, s *session.Session, g pipeline.Judgement, find func() (string, error)) (pipeline.Judgement, error) {
+	r, person := s.Runner, s.Person()
+	if person == nil || g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)) {
+		return g, nil
+	}
+	defer person.Close()
+	if r.Decider.ID == "" {
+		s.Say("not asked: %s; hint: %s", pipeline.ErrNobody, s.Typed(console.HintOf(pipeline.ErrNobody), g.Transaction().TransactionID))
+		return g, nil
+	}
+	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}
+	about, err := r.Asks(g, ruling)
+	if err != nil {
+		return g, nil // a decision that cannot be taken here, as where the Policy has none
+	}
+	about, refused, err := countable(ctx, r, g, about, ruling)
+	if err != nil {
+		return g, err
+	}
+	if len(about) == 0 {
+		for _, why := range refused {
+			s.Say("not asked: %s", why)
+		}
+		return g, nil
+	}
+	decided, _, err := decideHere(ctx, s, find, ruling, nil, person)
+	if errors.Is(err, console.ErrNotAsked) {
+		return g, nil
+	}
+	sayUncounted(s.Console, decided)
+	return decided, err
 }

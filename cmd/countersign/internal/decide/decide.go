@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -171,7 +172,7 @@ func decideOne(ctx context.Context, s *session.Session, args []string, ruling pi
 		s.Say("nothing was recorded")
 		return console.About(id), cmp.Or(g.Ending(), error(&cli.ExitError{Code: cli.ExitPending, Err: errors.New("nobody has decided")}))
 	}
-	SayUncounted(s.Console, g)
+	sayUncounted(s.Console, g)
 	by := s.Runner.Decider.Login
 	if !g.Recorded {
 		s.Say("nothing recorded: this was decided already")
@@ -192,7 +193,7 @@ func decideSomewhere(ctx context.Context, s *session.Session, args []string, rul
 	}
 	if person := s.Person(); person != nil {
 		defer person.Close()
-		g, answered, err = DecideHere(ctx, s, find, ruling, sign, person)
+		g, answered, err = decideHere(ctx, s, find, ruling, sign, person)
 		if !errors.Is(err, console.ErrNotAsked) {
 			return id, g, answered, err
 		}
@@ -298,7 +299,7 @@ func (e *unnamedError) Error() string {
 
 // Hint is the command that names it.
 func (e *unnamedError) Hint() string {
-	return strings.Join(append([]string{"countersign"}, e.command(report.ShortID(e.open[len(e.open)-1].TransactionID))...), " ")
+	return strings.Join(append([]string{"countersign"}, e.command(lookup.ShortID(e.open[len(e.open)-1].TransactionID))...), " ")
 }
 
 // ExitCode is that of a usage error.
@@ -332,17 +333,17 @@ func unnamed(ctx context.Context, s *session.Session, short string, ruling pipel
 	return &unnamedError{short, rows, func(tx string) []string {
 		words := []string{string(ruling.Decision), tx}
 		for _, f := range ruling.Fingerprints {
-			words = append(words, "--fingerprint", report.ShellQuote(f))
+			words = append(words, "--fingerprint", escape.ShellQuote(f))
 		}
 		if ruling.Reason != "" {
-			words = append(words, "--reason", report.ShellQuote(ruling.Reason))
+			words = append(words, "--reason", escape.ShellQuote(ruling.Reason))
 		}
 		return words
 	}}
 }
 
-// SayUncounted says which of several decisions were not recorded, and why.
-func SayUncounted(c *console.Console, g pipeline.Judgement) {
+// sayUncounted says which of several decisions were not recorded, and why.
+func sayUncounted(c *console.Console, g pipeline.Judgement) {
 	for _, why := range g.Uncounted {
 		c.Say("%s", why)
 	}

@@ -186,7 +186,7 @@ func showCommand(c *console.Console) *cobra.Command {
 		if c.Flags.JSON {
 			return c.PrintJSON(rep)
 		}
-		line, clean, err := c.Cleanly(rep)
+		line, clean, err := console.Cleanly(c, rep)
 		if err != nil {
 			return err
 		}

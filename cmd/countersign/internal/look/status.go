@@ -68,7 +68,7 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 		slices.SortStableFunc(rows, func(a, b report.Listed) int { return a.Turn.Compare(b.Turn, c.Now()) })
 		err = c.PrintJSON(console.Document{"transactions": report.Documents(rows), "more": unread > 0})
 	} else {
-		text := cmp.Or(report.Screen(report.Queue(rows, c.Now()), c.Now(), c.Columns(), c.Style()), "Nothing waits.\n")
+		text := cmp.Or(report.Screen(report.Queue(rows, c.Now()), c.Now(), c.Columns(), session.Style(c)), "Nothing waits.\n")
 		err = c.LongWith(gitstore.Settings{}, c.Redact(text))
 	}
 	if unread > 0 {
@@ -147,7 +147,7 @@ func Status(ctx context.Context, c *console.Console) error {
 			if err != nil {
 				return err
 			}
-			next := rep.Steps(report.ShortID(ids[0]), s.Again)
+			next := rep.Steps(lookup.ShortID(ids[0]), s.Again)
 			steps = append(steps, next[:min(1, len(next))]...)
 		case len(ids) > 1:
 			steps = append(steps, report.Step{Type: c.Again(all.command...), For: all.what})

@@ -172,7 +172,7 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 			return err
 		}
 	}
-	if err := c.Result(made, workpaper.Text(made, c.Style().Red)); err != nil {
+	if err := c.Result(made, workpaper.Text(made, session.Style(c).Red)); err != nil {
 		return err
 	}
 	return exceptions(made, f.strict)

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/witness"
@@ -149,7 +150,7 @@ func logKey(c *console.Console, f witness.File) (witness.Key, witness.Sign, erro
 	}
 	k, sign, err := noteKey(c, origin, false)
 	if err == nil && !slices.Contains(f.Logs, k) {
-		err = &cli.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + report.ShellQuote(origin)}
+		err = &cli.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + escape.ShellQuote(origin)}
 	}
 	return k, sign, err
 }

@@ -101,7 +101,7 @@ func runAction(ctx context.Context, c *console.Console) error {
 	}
 	switch {
 	case done.Settled != nil:
-		err = publishSettled(c, step, done.Settled)
+		err = step.Settled(done.Settled)
 	case done.Matrix != nil:
 		err = step.Matrix(done.Matrix, len(done.Matrix.Include), done.Matrix.LeftOut)
 	case done.Bundle != "":
@@ -220,27 +220,32 @@ func takeLedger(ctx context.Context, c *console.Console, ref string) (found, els
 	return true, elsewhere, repo.MoveRef(ctx, ref, have, tip)
 }
 
-// publishSettled sets the outputs of a settlement: all of one transaction.
-func publishSettled(c *console.Console, step console.Step, s *pull.Settled) error {
-	var all []report.Report
+// outputOf is a report as the outputs of the step have it.
+func outputOf(r report.Report) console.Output {
+	out := console.Output{
+		Transaction: r.TransactionID, PatchID: r.PatchID, Fingerprint: r.Fingerprint, PullRequest: r.PullRequest, OwnDiff: r.GateOnly,
+		Status: string(r.Status), Outcome: r.AppliedOutcome(), AppliedCommit: r.AppliedCommit, LedgerCommit: r.LedgerCommit, Summary: r.Markdown(),
+	}
+	if r.Verdict != nil {
+		out.Verdict = string(r.Verdict.State)
+	}
+	return out
+}
+
+// outputs are a settlement for the step.
+func outputs(c *console.Console, s *pull.Settled) (*console.Settled, error) {
+	out := &console.Settled{Outputs: []console.Output{}, About: s.About(), NeedsChecks: s.NeedsChecks, Denied: s.DeniedBefore}
 	for _, rep := range s.Transactions {
-		clean, err := c.CleanReport(rep)
+		_, clean, err := console.Cleanly(c, rep)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		all = append(all, clean)
+		out.Outputs = append(out.Outputs, outputOf(clean))
 	}
-	about := s.About()
-	if err := step.Publish(all, about); err != nil {
-		return err
+	if out.About >= 0 {
+		out.CheckURL = s.CheckURLs[out.Outputs[out.About].Transaction]
 	}
-	switch {
-	case about >= 0:
-		step.CheckRun(s.CheckURLs[all[about].TransactionID])
-	case s.DeniedBefore:
-		step.Denied()
-	}
-	return step.NeedsChecks(s.NeedsChecks)
+	return out, nil
 }
 
 // bundleDir is where the stage propose leaves its bundle.
@@ -296,15 +301,15 @@ func publish(ctx context.Context, c *console.Console, step console.Step, done co
 	}
 	rep, err := s.Shown(ctx, snap, id)
 	if err == nil {
-		rep, err = s.CleanReport(rep)
+		_, rep, err = console.Cleanly(s.Console, rep)
 	}
 	if err != nil {
 		return err
 	}
-	if done.Report != nil && done.Report.Verdict != nil {
-		rep.Verdict = done.Report.Verdict
+	if done.Verdict != nil {
+		rep.Verdict = done.Verdict
 	}
-	if err := step.Publish([]report.Report{rep}, 0); err != nil {
+	if err := step.Publish([]console.Output{outputOf(rep)}, 0); err != nil {
 		return err
 	}
 	return publishCheck(ctx, c, step, rep)

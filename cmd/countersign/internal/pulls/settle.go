@@ -61,7 +61,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 			}
 			if w.number == 0 { // a run that was for no pull request
 				c.Say("nothing was proposed")
-				return showSettled(w.Session, pull.NewSettled(w.AsHost(), 0), w.id)
+				return showSettled(w.Session, pull.NewSettled(host{w.Session}, 0), w.id)
 			}
 			done := w.Settle(cmd.Context(), w.number)
 			proofs.CosignSettled(cmd.Context(), w.Session, done)
@@ -110,7 +110,7 @@ func openSettler(ctx context.Context, c *console.Console, f settleFlags, args []
 	if f.bundle == "" {
 		r.Asked = nil // what it proposes was asked for by who started the run that hands it over
 	}
-	w.Settler = w.NewSettler()
+	w.Settler = newSettler(w.Session)
 	w.Apply, w.NoGate, w.Dedicated = o, f.noGate, w.Dedicated || f.dedicated
 	if f.bundle != "" {
 		var raw []byte // standard input is read once
@@ -179,7 +179,7 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 		return console.Outcome{}, err
 	}
 	w.S.Runner.Asked = nil
-	sweep := w.S.NewSettler()
+	sweep := newSettler(w.S)
 	sweep.NoGate = f.noGate
 	if sweep.Forge != nil {
 		if err := sweep.CheckLedger(ctx); err != nil {
@@ -189,7 +189,7 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 			return console.Outcome{}, err
 		}
 	}
-	sum := pull.NewSettled(w.S.AsHost(), 0)
+	sum := pull.NewSettled(host{w.S}, 0)
 	for _, damaged := range w.Damaged {
 		sum.Fail(damaged)
 	}
@@ -228,7 +228,7 @@ func (a settling) settleLeft(ctx context.Context, f settleFlags, before *secret.
 	f.bundle, f.checks.Results = "", ""
 	for _, other := range left {
 		a.Say("the last run of pull request %d failed: it is settled as well", other)
-		done := pull.NewSettled(a.AsHost(), other)
+		done := pull.NewSettled(host{a.Session}, other)
 		settleEach(ctx, a.Session.Console, f, []int{other}, before, done)
 		for _, note := range done.Notes {
 			a.Say("pull request %d: %s", other, note)
@@ -239,7 +239,11 @@ func (a settling) settleLeft(ctx context.Context, f settleFlags, before *secret.
 // showSettled prints what was settled (docs/schema/settle.json). The exit code is
 // that of the worst: what failed before what was denied, before what waits.
 func showSettled(a *session.Session, s *pull.Settled, id string) (console.Outcome, error) {
-	done := console.Outcome{Transaction: id, Settled: s}
+	done := console.Outcome{Transaction: id}
+	var err error
+	if done.Settled, err = outputs(a.Console, s); err != nil {
+		return done, err
+	}
 	if a.Flags.JSON {
 		err := a.PrintJSON(map[string]any{
 			"pull_request": s.PullRequest, "transactions": s.Transactions, "needs_checks": s.NeedsChecks, "notes": s.Notes,
@@ -251,7 +255,7 @@ func showSettled(a *session.Session, s *pull.Settled, id string) (console.Outcom
 	}
 	for _, rep := range s.Transactions {
 		told, err := a.Tell(rep, "")
-		if done.Report = told.Report; err != nil {
+		if done.Shown = told.Shown; err != nil {
 			return done, err
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // actionWatch is the stage watch: it audits the default branch by the remote's ledger, also
@@ -98,7 +98,7 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name string, branch proofs.Judged, failure error) error {
 	links := session.LinksOf(c, c.Getenv("GITHUB_SERVER_URL")+"/"+c.Getenv("GITHUB_REPOSITORY"))
 	w := explain.Watch{
-		Branch: name, Command: "countersign audit --branch " + report.ShellQuote(name), OnBranch: branch.All.Has,
+		Branch: name, Command: "countersign audit --branch " + escape.ShellQuote(name), OnBranch: branch.All.Has,
 		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
 		Clean: func(text string) string { return c.Redact(text).String() },
 	}

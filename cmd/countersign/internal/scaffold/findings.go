@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -171,7 +172,7 @@ func (f Facts) hereFindings() []Finding {
 	}
 	var out []Finding
 	if names := f.Here.Written; len(names) > 0 {
-		out = append(out, note("git add "+report.ShellWords(names)+" && git commit", "written, not committed yet: %s", report.Clean(strings.Join(names, ", "))))
+		out = append(out, note("git add "+escape.ShellWords(names)+" && git commit", "written, not committed yet: %s", report.Clean(strings.Join(names, ", "))))
 	}
 	if names := f.Here.Committed; len(names) > 0 && f.Branch != "" {
 		out = append(out, note("git push", "committed here, not on %s yet: %s", report.Clean(f.Branch), report.Clean(strings.Join(names, ", "))))
@@ -179,7 +180,7 @@ func (f Facts) hereFindings() []Finding {
 	out = append(out, either(f.Here.Email != "", ok("you decide here as %s <%s>", report.Clean(f.Here.Name), report.Clean(f.Here.Email)),
 		fails("git config --global user.email YOU@EXAMPLE.ORG", "Git does not know who you are: you can approve and deny nothing here")))
 	if f.Here.CheckedOut {
-		out = append(out, fails("git switch "+report.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
+		out = append(out, fails("git switch "+escape.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
 	}
 	if f.Here.Ledger == "" {
 		return append(out, note("countersign sync", "this clone has no ledger on %s", f.LedgerRef))
@@ -272,7 +273,7 @@ func (f Facts) fileFindings() []Finding {
 func (f Facts) usesFindings() []Finding {
 	var out []Finding
 	if f.WorkflowRef != f.LedgerRef {
-		out = append(out, note("git config countersign.ledgerRef "+report.ShellQuote(f.WorkflowRef), "this clone looks for the ledger on %s; the workflows keep it on %s", f.LedgerRef, f.WorkflowRef))
+		out = append(out, note("git config countersign.ledgerRef "+escape.ShellQuote(f.WorkflowRef), "this clone looks for the ledger on %s; the workflows keep it on %s", f.LedgerRef, f.WorkflowRef))
 	}
 	for _, uses := range f.Uses {
 		switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -178,7 +179,7 @@ func (f Forge) Say(say func(format string, args ...any), remote string, found bo
 		say("hint: --remote NAME names another remote, which is on GitHub")
 	case f.Host == "":
 		say("there is no remote %s: the workflows run on GitHub", remote)
-		say("hint: git remote add %s https://github.com/OWNER/REPOSITORY", report.ShellQuote(remote))
+		say("hint: git remote add %s https://github.com/OWNER/REPOSITORY", escape.ShellQuote(remote))
 	case f.Host == "github.com":
 		say("the repository is %s on %s", f.Repository, f.Host)
 	default:
@@ -246,14 +247,14 @@ func (r Result) Next() []string {
 	}
 	steps = append(steps, "pull requests that are open already start nothing by themselves: push to them, or close and reopen them")
 	if r.Moves {
-		from, to := gitstore.LedgerRef, report.ShellQuote(r.LedgerRef)
+		from, to := gitstore.LedgerRef, escape.ShellQuote(r.LedgerRef)
 		steps = append([]string{"git fetch . " + from + ":" + to + " && git push origin " + to + ": the new ledger must begin with the present one, or its denials are forgotten"}, steps...)
 	}
 	steps = append(steps, r.nextLedger()...)
 	steps = append(steps, r.nextPages()...)
 	steps = append(steps, r.nextAttest()...)
 	if branch, is := strings.CutPrefix(r.LedgerRef, "refs/heads/"); is {
-		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+report.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
+		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+escape.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
 	}
 	return steps
 }

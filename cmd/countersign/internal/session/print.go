@@ -16,11 +16,16 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
+// Style is how a report looks on the console.
+func Style(c *console.Console) report.Style {
+	return report.Style{Colour: c.Colourful(), Zone: c.Now().Location()}
+}
+
 // Style is the console's, with the way to the working tree.
-func (a *Session) Style() report.Style {
-	s := a.Console.Style()
-	s.Top = a.top()
-	return s
+func (s *Session) Style() report.Style {
+	style := Style(s.Console)
+	style.Top = s.top()
+	return style
 }
 
 // top is the working tree's top directory as it is typed where the command was, "" for that directory itself.
@@ -129,7 +134,7 @@ func (s *Session) ReportRun(ctx context.Context, o pipeline.Outcome) (report.Rep
 // Tell prints what a command came to: the report with --json, else a line and what to type next, or with
 // --quiet the id. by is whose decision was recorded just now, "" for none.
 func (s *Session) Tell(rep report.Report, by string) (console.Outcome, error) {
-	out := console.Outcome{Transaction: rep.TransactionID, Report: &rep}
+	out := console.Outcome{Transaction: rep.TransactionID, Shown: true, Verdict: rep.Verdict}
 	switch {
 	case s.Flags.JSON:
 		return out, s.PrintJSON(rep)
@@ -138,7 +143,7 @@ func (s *Session) Tell(rep report.Report, by string) (console.Outcome, error) {
 	case rep.AppliedOutcome() == "" && rep.ApplyResult != nil && !rep.Waits(): // refused: the error says why
 		return out, nil
 	}
-	line, clean, err := s.Cleanly(rep)
+	line, clean, err := console.Cleanly(s.Console, rep)
 	if err != nil {
 		return out, err
 	}

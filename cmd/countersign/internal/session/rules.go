@@ -12,10 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // rules returns where the Policy is read: at the tip of the ref that --policy-ref
@@ -64,9 +64,9 @@ func noPolicyAt(ref string) error {
 		Kind: fault.Away, Message: fmt.Sprintf("the Policy is read from %s, and there is no such ref", ref), Try: "--policy-ref takes a full name, such as refs/heads/main",
 	}
 	if !isCodeRef(ref) {
-		e.Message = fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", report.ShellQuote(ref))
+		e.Message = fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", escape.ShellQuote(ref))
 	} else if branch, ok := strings.CutPrefix(ref, "refs/remotes/"+console.DefaultRemote+"/"); ok {
-		e.Try = fmt.Sprintf("git fetch %s +refs/heads/%s:%s", console.DefaultRemote, report.ShellQuote(branch), report.ShellQuote(ref))
+		e.Try = fmt.Sprintf("git fetch %s +refs/heads/%s:%s", console.DefaultRemote, escape.ShellQuote(branch), escape.ShellQuote(ref))
 	}
 	return e
 }
@@ -117,6 +117,15 @@ func (p *policyAt) commit(ctx context.Context, head func(context.Context) (strin
 
 func (s *Session) policyCommit(ctx context.Context) (commit string, isHead bool, err error) {
 	return s.policyFrom().commit(ctx, s.Repo.Head)
+}
+
+// Root is the commit that the history of the commit with the Policy began with.
+func (s *Session) Root(ctx context.Context) (string, error) {
+	commit, _, err := s.policyCommit(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.Repo.Root(ctx, commit)
 }
 
 func (s *Session) policyFrom() *policyAt {

@@ -15,13 +15,14 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
-	"github.com/countersign-dev/countersign/report"
 )
 
 //go:embed demo
@@ -65,7 +66,7 @@ func (d *demonstration) tell(text string) error {
 
 // run shows and runs a command line of this program.
 func (d *demonstration) run(want int, args ...string) error {
-	if err := d.Print(d.Style().Bold("$ countersign "+report.ShellWords(args)) + "\n"); err != nil {
+	if err := d.Print(session.Style(d.Console).Bold("$ countersign "+escape.ShellWords(args)) + "\n"); err != nil {
 		return err
 	}
 	code, done := d.CommandTo(d.Stdout, d.Stdout, false, append([]string{"--no-pager", "-C", d.dir}, args...)...)
@@ -166,7 +167,7 @@ func (d *demonstration) approve(context.Context) error {
 	if err := d.tell("4. A human reads the diff and approves these bytes."); err != nil {
 		return err
 	}
-	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", report.ShortID(d.last), "--reason", "read it")); err != nil {
+	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", lookup.ShortID(d.last), "--reason", "read it")); err != nil {
 		return err
 	}
 	d.id = d.last
@@ -195,7 +196,7 @@ func (d *demonstration) deny(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		d.run(0, "deny", report.ShortID(d.last), "--reason", "it runs untrusted input"),
+		d.run(0, "deny", lookup.ShortID(d.last), "--reason", "it runs untrusted input"),
 		d.run(cli.ExitDenied, "review", "-q", "--patch", bad),
 	)
 }
@@ -241,9 +242,9 @@ func (d *demonstration) sign(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		d.run(cli.ExitRefused, "approve", report.ShortID(d.last), "--reason", "looks good to me"),
-		d.run(0, "approve", report.ShortID(d.last), "--sign", "--key", ".git/demo-key", "--reason", "read it"),
-		d.run(0, "run", report.ShortID(d.last)),
+		d.run(cli.ExitRefused, "approve", lookup.ShortID(d.last), "--reason", "looks good to me"),
+		d.run(0, "approve", lookup.ShortID(d.last), "--sign", "--key", ".git/demo-key", "--reason", "read it"),
+		d.run(0, "run", lookup.ShortID(d.last)),
 	)
 }
 
@@ -281,7 +282,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if err := d.tell("8. On a copy of the ledger somebody replaces the approved patch, and validate says so."); err != nil {
 		return err
 	}
-	return d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", report.ShortID(d.id))
+	return d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", lookup.ShortID(d.id))
 }
 
 func (d *demonstration) close(context.Context) error {

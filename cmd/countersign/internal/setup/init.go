@@ -27,6 +27,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -359,7 +360,7 @@ func showInit(c *console.Console, r scaffold.Result) error {
 	if console.Is(c.Stdout) {
 		columns, _ = console.Size(c.Stdout)
 	}
-	return c.LongWith(gitstore.Settings{}, c.Redact(r.Text(columns, c.Flags.Quiet, c.Style())))
+	return c.LongWith(gitstore.Settings{}, c.Redact(r.Text(columns, c.Flags.Quiet, session.Style(c))))
 }
 
 // initForge finds out whether the files are for Gitea or Forgejo, and which branch they guard
@@ -516,7 +517,7 @@ func initCheck(ctx context.Context, c *console.Console, f initFlags) error {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
-			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(c.Flags.Remote) + " is the default one", Hint: "git remote set-head " + report.ShellQuote(c.Flags.Remote) + " --auto"}
+			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(c.Flags.Remote) + " is the default one", Hint: "git remote set-head " + escape.ShellQuote(c.Flags.Remote) + " --auto"}
 
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // passkeyType is the type of every passkey (docs/spec/signatures.md, S-33).
@@ -131,7 +131,7 @@ func isPasskeyOf(l sshsig.Line, origin string) error {
 	case l.Type != passkeyType:
 		return fault.Refuse("the key is "+l.Type+", and a passkey is "+passkeyType, "an SSH key is added to the list by hand")
 	case !bytes.HasSuffix(key, append(binary.BigEndian.AppendUint32(nil, uint32(len(host))), host...)):
-		return fault.Refuse("the passkey is of another site than "+report.ShellQuote(origin)+", whose pages cannot ask it", "make one on the page decide/ of that site")
+		return fault.Refuse("the passkey is of another site than "+escape.ShellQuote(origin)+", whose pages cannot ask it", "make one on the page decide/ of that site")
 	}
 	return nil
 }

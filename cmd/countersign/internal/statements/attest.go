@@ -90,6 +90,7 @@ there is nothing to attest, or no key.`,
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the statements beside the ledger; --push does, too")
 	f.keyless.add(cmd)
 	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:4], ", ")+" or "+attest.Names[4])
+	_ = cmd.RegisterFlagCompletionFunc("predicate", cobra.FixedCompletions(attest.Names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&f.ref, "ref", "", "the `REF` that the commit is on, by its full name, for statements that name one")
 	return cmd
 }
