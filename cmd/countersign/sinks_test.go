@@ -19,7 +19,7 @@ import (
 // gives back what it was given.
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
-		"console/console.go": "Run finish errorText Command", "console/print.go": "Say Print PrintJSON GiveBack Style Person Columns LongWith watch",
+		"console/console.go": "Run finish errorText Command", "console/print.go": "Say Print PrintJSON GiveBack Colourful Person Columns LongWith watch",
 		"session/print.go": "Tell", "session/checks.go": "Run", "change/review.go": "showDryRun reviewAgain", "change/run_all.go": "run",
 		"change/agent.go": "attend",                                     // who writes there itself
 		"setup/demo.go":   "runDemo run", "statements/helper.go": "run", // runs of this program; the answers of countersign-sigstore
