@@ -73,11 +73,12 @@ func run(app console.Process) (int, console.Outcome) {
 
 func rootCommand(a *console.Console) *cobra.Command {
 	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) }, report.Report{})
+	others := pulls.Others{Cosign: proofs.CosignSettled, Watch: proofs.Watch, Record: proofs.RecordSettings}
 	root.AddCommand(slices.Concat(
-		change.Commands(a, change.Others{Ask: decide.AskPerson, Open: pulls.Open}), decide.Commands(a), look.Commands(a), pulls.Commands(a),
+		change.Commands(a, change.Others{Ask: decide.AskPerson, Open: pulls.Open}), decide.Commands(a), look.Commands(a), pulls.Commands(a, others),
 		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a), documents.Commands(a),
 	)...)
-	root.AddCommand(pulls.Command(a), guard.Command(a))
+	root.AddCommand(pulls.Command(a, others), guard.Command(a))
 	cli.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		console.Add(root, func(cmd *cobra.Command) (console.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives

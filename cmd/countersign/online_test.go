@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -46,7 +45,7 @@ func TestT51OnlineRemoteLedger(t *testing.T) {
 		of, err := session.OpenLocal(a)
 		check(t, err)
 		defer of.Close()
-		return proofs.RemoteLedger(context.Background(), of, tip)
+		return session.RemoteLedger(context.Background(), of, tip)
 	}
 	is := func(what, tip string, want online.Verdict, text string) {
 		t.Helper()

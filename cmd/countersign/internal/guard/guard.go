@@ -14,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -175,7 +174,7 @@ func judgeAll(ctx context.Context, c *console.Console, dir, head string, updates
 	}
 	var keys *sshsig.Allowed
 	if signers = cmp.Or(signers, s.Repo.Config.Habit(signersHabit)); signers != "" {
-		if keys, err = proofs.AllowedSigners(c, signers); err != nil {
+		if keys, err = session.AllowedSigners(c, signers); err != nil {
 			return nil, err
 		}
 	}

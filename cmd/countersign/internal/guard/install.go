@@ -14,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -194,7 +193,7 @@ func install(ctx context.Context, c *console.Console, p place, signers, elsewher
 func sound(ctx context.Context, c *console.Console, s *session.Session, signers string) (err error) {
 	var keys *sshsig.Allowed
 	if signers != "" {
-		if keys, err = proofs.AllowedSigners(c, signers); err != nil {
+		if keys, err = session.AllowedSigners(c, signers); err != nil {
 			return err
 		}
 	}
@@ -205,7 +204,7 @@ func sound(ctx context.Context, c *console.Console, s *session.Session, signers 
 	if err != nil {
 		return err
 	}
-	found, err := proofs.AuditRules(ctx, s, h, verdict.Options{Signatures: keys != nil})
+	found, err := session.AuditRules(ctx, s, h, verdict.Options{Signatures: keys != nil})
 	if err == nil && !found.OK {
 		err = fault.Fail("the ledger that is there does not verify", "countersign audit -C "+s.Repo.Dir())
 	}

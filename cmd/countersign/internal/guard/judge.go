@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -40,7 +39,7 @@ type push struct {
 	broken    []string // who broke the glass, for which branch, and why
 	elsewhere bool     // whether the ledger is in another repository
 
-	judge *proofs.BranchJudge // nil until a commit has to be accounted for
+	judge *session.BranchJudge // nil until a commit has to be accounted for
 }
 
 // open makes the view of a push in an empty directory; beside is where git keeps the objects of the push, "" for with the others.
@@ -250,7 +249,7 @@ func (p *push) holdLedger(ctx context.Context, u update) (*refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := proofs.AuditRules(ctx, p.view, h, verdict.Options{Signatures: p.signers != nil})
+	found, err := session.AuditRules(ctx, p.view, h, verdict.Options{Signatures: p.signers != nil})
 	switch newer := found.Undecidable(); {
 	case err != nil:
 		return nil, err
@@ -391,7 +390,7 @@ func (p *push) account(ctx context.Context, u update, commits, line []string) (*
 		}
 	}
 	if u.Ref == p.head {
-		if quick, err := proofs.Quick(ctx, p.view, tree, p.atLeast(), u.Old, commits); err == nil && quick {
+		if quick, err := session.Quick(ctx, p.view, tree, p.atLeast(), u.Old, commits); err == nil && quick {
 			return nil, nil
 		}
 	}
@@ -437,18 +436,18 @@ func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {
 }
 
 // opened is the judge of branches, by all of the ledger as it would be.
-func (p *push) opened(ctx context.Context, tree fs.FS, ref string) (_ proofs.BranchJudge, err error) {
+func (p *push) opened(ctx context.Context, tree fs.FS, ref string) (_ session.BranchJudge, err error) {
 	if p.judge == nil {
 		if p.view.SetGCPercent != nil { // as in an audit
 			p.view.SetGCPercent(30)
 		}
 		clock := explain.NewClock(nil)
 		if p.now(p.ledger) != "" {
-			if clock, err = proofs.WholeClock(ctx, p.view.Local); err != nil {
-				return proofs.BranchJudge{}, err
+			if clock, err = session.WholeClock(ctx, p.view.Local); err != nil {
+				return session.BranchJudge{}, err
 			}
 		}
-		j, err := proofs.JudgeBy(p.was[p.head], p.view, tree, clock, p.atLeast())
+		j, err := session.JudgeBy(p.was[p.head], p.view, tree, clock, p.atLeast())
 		if err != nil {
 			return j, err
 		}

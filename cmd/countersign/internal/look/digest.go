@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -63,7 +62,7 @@ func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	d := report.NewDigest(rows, c.Now())
 	d.Repository = strings.Trim(pathOf(links.Web), "/")
 	d.Page = func(l report.Listed) string { return links.Page(l.PullRequest(), forge.Posted{}, "") }
-	due, untold := proofs.Exceptions(ctx, s, s.Local)
+	due, untold := session.Exceptions(ctx, s, s.Local)
 	if d.Review = strings.TrimSpace(report.Due(due, report.Style{})); untold != nil {
 		d.Review = "what is to be reviewed cannot be told"
 	}

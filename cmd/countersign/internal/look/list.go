@@ -1,4 +1,5 @@
-// Package look has the commands that show what is recorded: status, list, show, log, diff, report, export, and the pages of a ledger.
+// Package look has the commands that show what is recorded: status, list, show, log, diff, report, export. site writes a
+// whole ledger as HTML files, browse serves them: it is read at one tip, audited, and each page has what was found against it.
 package look
 
 import (
@@ -15,8 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -336,17 +335,17 @@ func listMatrix(ctx context.Context, c *console.Console, f matrixFlags) (console
 
 // pagesCommands are the commands that show a whole ledger.
 func pagesCommands(c *console.Console) []*cobra.Command {
-	return pages.Program{
+	return Program{
 		Version: console.Version(), Now: c.Now, SetGCPercent: c.SetGCPercent, Path: c.Path, Say: c.Say, Result: c.Result, OpenBrowser: c.OpenBrowser,
 		Progress: func(what string, done, total int) { c.Line.Show(what, done, total) },
-		Open: func() (pages.Source, error) {
+		Open: func() (Source, error) {
 			s, err := session.OpenLocal(c)
 			if err != nil {
-				return pages.Source{}, err
+				return Source{}, err
 			}
 			elsewhere := s.Elsewhere || s.Local.KeptElsewhere(s.Repo.Config.RemoteURL(c.Flags.Remote))
-			source := pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
-				return proofs.Exceptions(ctx, s, s.Local)
+			source := Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
+				return session.Exceptions(ctx, s, s.Local)
 			}}
 			tree, p, err := s.Policy(context.Background())
 			if err != nil { // pages need no Policy
@@ -354,12 +353,12 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 			}
 			source.Due = time.Duration(p.Approvals.Due)
 			if p.Approvals.Signing() != policy.SignedOff {
-				source.Passkeys = pages.Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
+				source.Passkeys = Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
 			}
 			return source, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
-			return proofs.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)
+			return session.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)
 		},
 		Masks: c.Masks,
 	}.Commands()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -48,7 +47,7 @@ file, as evidence does, and shows what waits in all of them; the same change to 
 
 // statusOfAll shows what waits in many repositories. One that cannot be read is named, and keeps nobody from the others.
 func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) error {
-	all, err := proofs.Repositories(ctx, c, repos, cache, func(f proofs.Fetched) ([]report.Listed, error) { return waiting(ctx, f) })
+	all, err := session.Each(ctx, c, session.Repositories{File: repos, Cache: cache}, func(f session.Fetched) ([]report.Listed, error) { return waiting(ctx, f) })
 	if err != nil {
 		return err
 	}
@@ -58,10 +57,10 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 		rows = append(rows, one.Is...)
 		switch {
 		case one.NoLedger:
-			c.Say("%s has no ledger on %s", report.Clean(one.Name), c.Flags.LedgerRef)
+			c.Say("%s has no ledger on %s", report.Clean(one.Listed.Name), c.Flags.LedgerRef)
 		case one.Err != nil:
 			unread++
-			c.Say("%s cannot be read: %s", report.Clean(one.Name), console.OneLine(one.Err))
+			c.Say("%s cannot be read: %s", report.Clean(one.Listed.Name), console.OneLine(one.Err))
 		}
 	}
 	if c.Flags.JSON {
@@ -78,7 +77,7 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 }
 
 // waiting is what waits in a repository, as its ledger tells it.
-func waiting(ctx context.Context, f proofs.Fetched) (rows []report.Listed, err error) {
+func waiting(ctx context.Context, f session.Fetched) (rows []report.Listed, err error) {
 	snap, err := f.Local.Snapshot(ctx, ledger.TransactionsDir)
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func waiting(ctx context.Context, f proofs.Fetched) (rows []report.Listed, err e
 		}
 		if t.State == plain.Waits {
 			turn := lookup.NewTurn(tx.CreatedAt, time.Duration(f.Policy.Approvals.Due), t.Rank, tx.Proposer.Login)
-			rows = append(rows, report.Listed{Transaction: tx, State: t.State, Turn: turn, In: []string{f.Name}})
+			rows = append(rows, report.Listed{Transaction: tx, State: t.State, Turn: turn, In: []string{f.Listed.Name}})
 		}
 	}
 	for _, one := range damaged {
@@ -119,7 +118,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
-	due, untold := proofs.Exceptions(ctx, s, s.Local)
+	due, untold := session.Exceptions(ctx, s, s.Local)
 	if c.Flags.JSON {
 		doc := console.Document{"transactions": report.Documents(rows), "more": false}
 		if open, overdue := explain.Unreviewed(due); untold == nil && len(open) > 0 {

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/witness"
@@ -133,7 +129,7 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 	}
 	signers := f.Keys
 	if f.signers != "" {
-		if signers, err = AllowedSigners(c, f.signers); err != nil {
+		if signers, err = session.AllowedSigners(c, f.signers); err != nil {
 			return branch, err
 		}
 	}
@@ -149,14 +145,14 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 		}
 	}
 	clock := explain.NewClock(h)
-	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock, Signatures: signers != nil}, c.Line.Show, notWitnessed...)
+	found, err := session.RunAudit(ctx, s, h, verdict.Options{Over: clock, Signatures: signers != nil}, c.Line.Show, notWitnessed...)
 	if err != nil {
 		return branch, err
 	}
 	doc := audited{Result: found, Witnessed: witnessed}
 	if f.Branch != "" && found.OK {
 		if f.from != "" { // which was trusted, and has transactions whose order counts as well
-			if clock, err = WholeClock(ctx, s.Local); err != nil {
+			if clock, err = session.WholeClock(ctx, s.Local); err != nil {
 				return branch, err
 			}
 		}
@@ -165,7 +161,7 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 		}
 	}
 	if found.OK {
-		if err := remember(s, h); err != nil {
+		if err := s.Remember(h); err != nil {
 			return branch, err
 		}
 	}
@@ -184,24 +180,6 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 		return branch, err
 	}
 	return branch, doc.err(c.Flags.LedgerRef)
-}
-
-// WholeClock notes in which order the transactions of the whole ledger were recorded.
-func WholeClock(ctx context.Context, local *gitstore.Ledger) (*explain.Clock, error) {
-	h, err := local.History(ctx, gitstore.HistoryOptions{})
-	if err != nil {
-		return nil, err
-	}
-	clock, missing := explain.NewClock(h), atomic.Pointer[history.ID]{}
-	err = clock.Commits(func(c history.Commit) {
-		if c.Base && len(c.Parents) > 0 {
-			missing.Store(&c.Parents[0])
-		}
-	})
-	if id := missing.Load(); err == nil && id != nil {
-		err = &gitstore.CutOffError{Missing: id.String()}
-	}
-	return clock, err
 }
 
 // check refuses flags that say nothing without another.
@@ -243,64 +221,6 @@ func (d audited) err(ledgerRef string) error {
 	return onlineVerdict(d.Online)
 }
 
-func AllowedSigners(c *console.Console, name string) (*sshsig.Allowed, error) {
-	raw, err := c.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return SignersIn(c, name, raw)
-}
-
-// SignersIn are the signers that a file allows. A line that cannot be read allows nobody, and is told.
-func SignersIn(c *console.Console, name string, raw []byte) (*sshsig.Allowed, error) {
-	signers, err := sshsig.ParseAllowedSigners(raw)
-	if len(raw) > verdict.MostSigners {
-		err = fmt.Errorf("%d bytes are more than %d", len(raw), verdict.MostSigners)
-	}
-	if err != nil {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
-	}
-	if unread := signers.Unread(); unread != nil {
-		c.Say("%s: passed over: %s", report.Clean(name), report.Clean(strings.ReplaceAll(unread.Error(), "\n", "; ")))
-	}
-	return &signers, nil
-}
-
-// remember has the clone remember a ledger that was audited, and holds.
-func remember(s *session.Session, h *gitstore.History) error {
-	err := s.Local.Remember(h)
-	if err == nil {
-		s.Seen = s.Local.Seen
-	}
-	return err
-}
-
-// RunAudit checks the packs, then the history, which over reads as h does; before is what was found already. show is told how
-// far it is.
-func RunAudit(ctx context.Context, s *session.Session, h *gitstore.History, o verdict.Options, show func(what string, done, total int), before ...history.Finding) (audit.Result, error) {
-	// The history of a large ledger, and of a branch, make much garbage: a third of the memory is
-	// worth a tenth of the time. It stays so for what follows: before, it may have
-	// been what collectLater put it to, which would never end then.
-	if s.SetGCPercent != nil {
-		s.SetGCPercent(30)
-	}
-	o.Found = append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...)
-	o.Progress = show
-	return AuditRules(ctx, s, h, o)
-}
-
-// AuditRules checks a history alone.
-func AuditRules(ctx context.Context, s *session.Session, h *gitstore.History, o verdict.Options) (audit.Result, error) {
-	o.Rollback = h.Rollback
-	o.Keys = page.CodeKeys(func(commit string) (fs.FS, error) { return s.Repo.Tree(ctx, commit) })
-	return verdict.Of(h.History, o)
-}
-
-// Unexplained is the error of a commit that nothing accounts for.
-func Unexplained(commit, reason string) error {
-	return fault.Fail(fmt.Sprintf("nothing accounts for commit %s: %s", commit, reason), "countersign sync")
-}
-
 // auditCommit says what accounts for one change to the code.
 func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if f.from != "" || f.Since != "" || f.signers != "" || f.sarif != "" || f.Witness.File != "" || f.online.ask {
@@ -321,11 +241,11 @@ func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if err != nil {
 		return err
 	}
-	clock, err := WholeClock(ctx, s.Local)
+	clock, err := session.WholeClock(ctx, s.Local)
 	if err != nil {
 		return err
 	}
-	j, err := OpenJudge(ctx, s, snap.Tree, clock, f.atLeast)
+	j, err := session.OpenJudge(ctx, s, snap.Tree, clock, f.atLeast)
 	if err != nil {
 		return err
 	}
@@ -337,7 +257,7 @@ func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if err := s.Result(e, report.Explanation(e)); err != nil || e.Explained {
 		return err
 	}
-	return Unexplained(e.Commit, e.Reason)
+	return session.Unexplained(e.Commit, e.Reason)
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

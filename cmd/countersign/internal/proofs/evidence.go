@@ -29,10 +29,11 @@ import (
 )
 
 type evidenceFlags struct {
-	from, to, branch, repos, cache, csv, out, atLeast string
-	installed, strict, online                         bool
-	requests                                          int
-	packets                                           packetFlags
+	from, to, csv, out, atLeast string
+	of                          session.Repositories
+	strict, online              bool
+	requests                    int
+	packets                     packetFlags
 }
 
 func evidenceCommand(c *console.Console) *cobra.Command {
@@ -73,10 +74,10 @@ something cannot be read or written.`,
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "the first `DAY`, such as 2026-01-01 (UTC); without both, the month before")
 	cmd.Flags().StringVar(&f.to, "to", "", "the last `DAY`")
-	cmd.Flags().StringVar(&f.branch, "branch", "", "the `BRANCH` whose changes are listed; with --repos the default one of each, if not given")
-	cmd.Flags().StringVar(&f.repos, "repos", "", "fetch and list the repositories in `FILE`")
-	cmd.Flags().BoolVar(&f.installed, "installed", false, "fetch and list the repositories of an app's installation")
-	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
+	cmd.Flags().StringVar(&f.of.Branch, "branch", "", "the `BRANCH` whose changes are listed; with --repos the default one of each, if not given")
+	cmd.Flags().StringVar(&f.of.File, "repos", "", "fetch and list the repositories in `FILE`")
+	cmd.Flags().BoolVar(&f.of.Installed, "installed", false, "fetch and list the repositories of an app's installation")
+	cmd.Flags().StringVar(&f.of.Cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
 	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail where somebody independent has not reviewed an exception, and not for those that have an end")
 	cmd.Flags().BoolVar(&f.online, "online", false, "also ask the forge about each change, or each that --sample draws: its checks and deployments now")
@@ -109,18 +110,18 @@ func (f evidenceFlags) period(now time.Time) (evidence.Period, error) {
 }
 
 // many says whether repositories are fetched.
-func (f evidenceFlags) many() bool { return f.repos != "" || f.installed }
+func (f evidenceFlags) many() bool { return f.of.File != "" || f.of.Installed }
 
 // check refuses what does not go together, and what would be written over.
 func (f *evidenceFlags) check(c *console.Console) error {
 	many := f.many()
 	err := cmp.Or(
 		checkStrength(f.atLeast),
-		cli.RefuseIf(f.repos != "" && f.installed, "--repos and --installed exclude each other", ""),
-		cli.RefuseIf(!many && f.cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
+		cli.RefuseIf(f.of.File != "" && f.of.Installed, "--repos and --installed exclude each other", ""),
+		cli.RefuseIf(!many && f.of.Cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
 		cli.RefuseIf(many && f.online, "--online asks about this clone's repository", "leave out --repos and --installed"),
 		cli.RefuseIf(f.requests < 1 || !f.online && f.requests != mostAsked, "--requests takes a number from 1 on, with --online", "countersign evidence --online --requests 500"),
-		cli.RefuseIf(!many && f.branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
+		cli.RefuseIf(!many && f.of.Branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
 		cli.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
 	)
 	if err == nil && f.out != "" {
@@ -236,13 +237,32 @@ func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error
 	return c.WriteFiles(f.out, files)
 }
 
+// evidenceOfAll fetches repositories and has a part for each of them, in their order. One that
+// fails is a part that says so.
+func evidenceOfAll(ctx context.Context, c *console.Console, f evidenceFlags, p evidence.Period) (parts []evidence.Part, err error) {
+	all, err := session.Each(ctx, c, f.of, func(r session.Fetched) (evidence.Part, error) {
+		return evidenceOf(ctx, r.Session, judgedRepo{r.Listed.Name, r.Ref, cmp.Or(r.Listed.Branch, "HEAD"), r.Head, r.On, f.atLeast, func(string, int, int) {}}, p)
+	})
+	for _, one := range all {
+		about := evidence.Repository{Name: one.Listed.Name, Branch: cmp.Or(one.Listed.Branch, "HEAD"), LedgerRef: c.Flags.LedgerRef}
+		switch {
+		case one.NoLedger:
+			one.Is = evidence.Failed(about, evidence.NoLedger, "it has no ledger on "+about.LedgerRef+": nothing is on record of what came to the branch")
+		case one.Err != nil:
+			one.Is = evidence.Failed(about, evidence.Unreadable, console.OneLine(one.Err))
+		}
+		parts = append(parts, one.Is)
+	}
+	return parts, err
+}
+
 // evidenceHere is the part of this clone's repository.
 func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p evidence.Period) (s *session.Session, _ []evidence.Part, err error) {
 	s, err = session.OpenLocal(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	branch, repo := f.branch, s.Repo
+	branch, repo := f.of.Branch, s.Repo
 	name := github.RepositoryOf(repo.Config.RemoteURL(c.Flags.Remote))
 	if name == "" { // it is on no forge: its directory has a name
 		root, err := repo.Worktree()
@@ -277,9 +297,9 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 		return evidence.Part{}, err
 	}
 	clock := explain.NewClock(h) // what the audit reads through
-	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, j.show)
+	found, err := session.RunAudit(ctx, s, h, verdict.Options{Over: clock}, j.show)
 	if err == nil && found.OK {
-		err = remember(s, h)
+		err = s.Remember(h)
 	}
 	if err != nil {
 		return evidence.Part{}, err
@@ -306,22 +326,22 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return evidence.Part{}, err
 	}
-	judge := BranchJudge{Options: explain.Options{Ledger: snap.Tree, Code: s.Repo, Now: s.Now(), AtLeast: explain.Strength(j.atLeast)}, Repo: s.Repo, policy: j.policyCommit}
-	if judge.Index, err = explain.NewIndex(snap.Tree, clock); err != nil {
+	judge, err := session.JudgeBy(j.policyCommit, s, snap.Tree, clock, j.atLeast)
+	if err != nil {
 		return evidence.Part{}, err
 	}
 	tip, err := s.Repo.BranchTip(ctx, j.ref)
 	if err != nil {
 		return evidence.Part{}, err
 	}
-	judged, all, err := judge.branch(ctx, tip, "")
+	judged, all, err := judge.Branch(ctx, tip, "")
 	if err != nil {
 		return evidence.Part{}, err
 	}
 	if about.Commit, err = s.Repo.Commit(ctx, j.ref); err != nil {
 		return evidence.Part{}, err
 	}
-	source, err := judge.source(ctx, judged, all)
+	source, err := judge.Source(ctx, judged, all)
 	if err != nil {
 		return evidence.Part{}, err
 	}

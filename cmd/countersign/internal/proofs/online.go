@@ -13,10 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -67,7 +65,7 @@ func askForge(ctx context.Context, s *session.Session, tip string, f onlineFlags
 	}
 	r, kept, err := online.Run(rest.WithBudget(ctx, f.requests), online.Options{
 		Ledger: snap.Tree, Tip: tip, Forge: client, Now: s.Now(), Kept: before, MaxAge: f.maxAge,
-		CheckName: report.CheckName, Gate: report.GuardName, Found: []online.Finding{RemoteLedger(ctx, s, tip)},
+		CheckName: report.CheckName, Gate: report.GuardName, Found: []online.Finding{session.RemoteLedger(ctx, s, tip)},
 		Progress: func(done, total int) { s.Line.Show("questions", done, total) },
 	})
 	if kept != nil {
@@ -77,65 +75,6 @@ func askForge(ctx context.Context, s *session.Session, tip string, f onlineFlags
 		err = recordSettings(ctx, s, client)
 	}
 	return &r, err
-}
-
-// RemoteLedger compares the remote's ledger with the tip that was audited, and with the
-// one that this clone remembers of it. Nothing of this clone's ledger is moved.
-func RemoteLedger(ctx context.Context, s *session.Session, tip string) online.Finding {
-	f := online.Finding{What: online.WhatLedger, About: s.Flags.LedgerRef + " of " + s.Flags.Remote, Recorded: tip, AskedAt: s.Now().UTC().Format(time.RFC3339)}
-	if err := compareLedger(ctx, s, tip, &f); err != nil {
-		f.Verdict, f.Reason = online.Unknown, ledger.OneLine(err.Error(), 300)
-	}
-	return f
-}
-
-func compareLedger(ctx context.Context, s *session.Session, tip string, f *online.Finding) error {
-	repo := s.Repo
-	place, err := s.WithHelpers().Place(ctx)
-	if err != nil {
-		return err
-	}
-	defer place.Server.Close()
-	seen, err := s.Local.SeenAt(place)
-	if err != nil {
-		return err
-	}
-	f.Now, err = repo.Fetch(ctx, place.Server, place.Ref, true)
-	switch {
-	case console.As[*gitstore.NoRefError](err) && seen != "":
-		f.Verdict, f.Reason = online.Gone, fmt.Sprintf("the remote has no ledger any more; it was seen at %.12s", seen)
-		return nil
-	case console.As[*gitstore.NoRefError](err):
-		f.Verdict, f.Reason = online.Note, "the remote has no ledger, and was never seen to have one"
-		return nil
-	case err != nil:
-		return err
-	}
-	held := true // it descends from what was seen there
-	if seen != "" {
-		if held, err = repo.Descends(ctx, f.Now, seen); err != nil {
-			return err
-		}
-	}
-	ahead, err1 := repo.Descends(ctx, f.Now, tip)
-	behind, err2 := repo.Descends(ctx, tip, f.Now)
-	switch {
-	case !held:
-		f.Verdict, f.Reason = online.Changed, fmt.Sprintf("the remote's ledger was at %.12s, and does not descend from that", seen)
-	case errors.Join(err1, err2) != nil:
-		return errors.Join(err1, err2)
-	case ahead && behind:
-		f.Verdict = online.Same
-	case ahead:
-		f.Verdict, f.Reason = online.Note, "the remote's goes on after the tip that is here, and nobody looked at what is new there: countersign sync"
-	case behind:
-		f.Verdict, f.Reason = online.Note, "the remote does not have all that is here: countersign sync"
-	case seen != "":
-		f.Verdict, f.Reason = online.Note, "both went on after they were the same, and nobody looked at what is new there: countersign sync"
-	default:
-		f.Verdict, f.Reason = online.Changed, "the remote has another ledger, of another history"
-	}
-	return nil
 }
 
 // onlineVerdict is nil where the forge tells all that is recorded.

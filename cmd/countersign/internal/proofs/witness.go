@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,17 +44,11 @@ Without --witnesses the Policy names the file.`,
 	return cmd
 }
 
-// A BesideStore is a ledger with what is kept on refs beside it.
-type BesideStore interface {
-	Kept(ctx context.Context, b gitstore.Beside, want func(name string) bool) (gitstore.Kept, error)
-	Keep(ctx context.Context, b gitstore.Beside, before gitstore.Kept, files map[string][]byte, when time.Time) error
-}
-
 // A checkpointStore is a ledger with the checkpoints beside it.
 type checkpointStore interface {
 	Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error)
 	Leaves(ctx context.Context, tip string, hash func(commit []byte) [32]byte) ([]gitstore.Leaf, error)
-	BesideStore
+	session.BesideStore
 }
 
 var (

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -25,10 +23,10 @@ import (
 
 // Command is what action.yml runs: the inputs become flags of the same
 // commands that a person types.
-func Command(c *console.Console) *cobra.Command {
+func Command(c *console.Console, o Others) *cobra.Command {
 	return &cobra.Command{
 		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runAction(cmd.Context(), c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAction(cmd.Context(), c, o) },
 	}
 }
 
@@ -56,7 +54,7 @@ var actionStages = map[string][]string{
 	"settings": {},
 }
 
-func runAction(ctx context.Context, c *console.Console) error {
+func runAction(ctx context.Context, c *console.Console, o Others) error {
 	step := console.NewAction(c.Getenv, c.Stdout)
 	c.Stdout, c.Stderr = console.Log(c.Stdout), console.Log(c.Stderr)
 	step.Mask(step.Input("token"))
@@ -80,13 +78,13 @@ func runAction(ctx context.Context, c *console.Console) error {
 	case "site":
 		return actionSite(ctx, c, step, args)
 	case "watch":
-		return actionWatch(ctx, c, step)
+		return o.Watch(ctx, c, step)
 	case "attest":
 		return actionAttest(ctx, c, step)
 	case "digest":
 		return actionDigest(ctx, c, step, args)
 	case "settings":
-		return actionSettings(ctx, c, step)
+		return actionSettings(ctx, c, step, o.Record)
 	case "dispose":
 		return actionDispose(ctx, c, step)
 	}
@@ -133,7 +131,7 @@ func runAction(ctx context.Context, c *console.Console) error {
 // there, as they also are where the ledger does not verify. Of a ledger in another repository there
 // are none unless the input says something.
 func actionSite(ctx context.Context, c *console.Console, step console.Step, args []string) error {
-	found, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	found, elsewhere, err := session.TakeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
 	if err == nil && !found {
 		c.Say("there is no ledger yet, and so no pages")
 	}
@@ -178,7 +176,7 @@ func actionDigest(ctx context.Context, c *console.Console, step console.Step, ar
 	if !slices.Contains([]string{"slack", "teams", "github-issue"}, form) {
 		return &cli.UsageError{Message: fmt.Sprintf("COUNTERSIGN_DIGEST is %+q", form), Hint: "slack, teams or github-issue"}
 	}
-	found, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	found, elsewhere, err := session.TakeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
 	if err == nil && !found { // or none any more: that is not for an issue to close
 		c.Say("there is no ledger, and so nothing is told")
 	}
@@ -189,35 +187,6 @@ func actionDigest(ctx context.Context, c *console.Console, step console.Step, ar
 		return &cli.ExitError{Code: code, Err: nil}
 	}
 	return nil
-}
-
-// takeLedger makes the clone's ledger the remote's, also one that does not verify, which sync
-// would not bring: it is only looked at, in the clone of one job. It reports whether the remote
-// has one.
-func takeLedger(ctx context.Context, c *console.Console, ref string) (found, elsewhere bool, err error) {
-	s, err := session.OpenRepo(c)
-	if err != nil {
-		return false, false, err
-	}
-	c.Flags.LedgerRef = ref
-	place, err := s.WithHelpers().Place(ctx)
-	if err != nil {
-		return false, false, err
-	}
-	defer place.Server.Close()
-	repo, elsewhere := s.Repo, s.Elsewhere || place.Elsewhere()
-	tip, err := repo.Fetch(ctx, place.Server, place.Ref, true)
-	if none := (*gitstore.NoRefError)(nil); errors.As(err, &none) {
-		return false, elsewhere, nil
-	}
-	if err != nil {
-		return false, elsewhere, err
-	}
-	have, err := repo.Ref(ctx, ref)
-	if err != nil || have == tip {
-		return true, elsewhere, err
-	}
-	return true, elsewhere, repo.MoveRef(ctx, ref, have, tip)
 }
 
 // outputOf is a report as the outputs of the step have it.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -49,7 +48,7 @@ func actionDispose(ctx context.Context, c *console.Console, step console.Step) e
 }
 
 // actionSettings is the stage settings: it records what protects the default branch, where that is not what the ledger has last.
-func actionSettings(ctx context.Context, c *console.Console, step console.Step) error {
+func actionSettings(ctx context.Context, c *console.Console, step console.Step, record func(context.Context, *session.Session, forge.Auditor) error) error {
 	s, err := openShared(c, step)
 	if err != nil {
 		return err
@@ -65,7 +64,7 @@ func actionSettings(ctx context.Context, c *console.Console, step console.Step) 
 	if err != nil || snap.Tip == "" { // a ledger is not begun by this
 		return err
 	}
-	return proofs.RecordSettings(ctx, s, client)
+	return record(ctx, s, client)
 }
 
 // openShared opens the remote's ledger.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -22,9 +21,18 @@ import (
 )
 
 // Commands are those for pull requests, as workflows run them.
-func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{settleCommand(c), planCommand(c), fleetCommand(c), artifactCommand(c)}
+func Commands(c *console.Console, o Others) []*cobra.Command {
+	return []*cobra.Command{settleCommand(c, o.Cosign), planCommand(c), fleetCommand(c), artifactCommand(c)}
 }
+
+// Others are what other commands do for these.
+type Others struct {
+	Cosign cosigning                                                              // shows the tip that a settlement left to witnesses
+	Watch  func(ctx context.Context, c *console.Console, step console.Step) error // audits the default branch, and keeps the issue
+	Record func(ctx context.Context, s *session.Session, of forge.Auditor) error  // records what protects the default branch
+}
+
+type cosigning func(ctx context.Context, s *session.Session, sum *pull.Settled)
 
 // settleFlags say which pull request is settled, and how.
 type settleFlags struct {
@@ -37,7 +45,7 @@ type settleFlags struct {
 	target    session.TargetFlags
 }
 
-func settleCommand(c *console.Console) *cobra.Command {
+func settleCommand(c *console.Console, cosign cosigning) *cobra.Command {
 	var f settleFlags
 	cmd := &cobra.Command{
 		Use:   "settle --pr N [TX]",
@@ -52,7 +60,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 		Args:    cli.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if f.all {
-				return settleAll(cmd.Context(), c, f, args)
+				return settleAll(cmd.Context(), c, f, args, cosign)
 			}
 			before := c.Finder()
 			w, err := openSettler(cmd.Context(), c, f, args)
@@ -64,7 +72,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 				return showSettled(w.Session, pull.NewSettled(host{w.Session}, 0), w.id)
 			}
 			done := w.Settle(cmd.Context(), w.number)
-			proofs.CosignSettled(cmd.Context(), w.Session, done)
+			cosign(cmd.Context(), w.Session, done)
 			w.settleLeft(cmd.Context(), f, before)
 			return showSettled(w.Session, done, w.id)
 		}),
@@ -170,7 +178,7 @@ func findPull(ctx context.Context, a *session.Session, s pull.Settler, number in
 }
 
 // settleAll settles the pull requests of a sweep, one after the other; what goes wrong with one does not stop the next.
-func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []string) (console.Outcome, error) {
+func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []string, cosign cosigning) (console.Outcome, error) {
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
 		return console.Outcome{}, &cli.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
 	}
@@ -198,7 +206,7 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 	}
 	pulls := sweep.Pulls(ctx, w.Open, sum)
 	settleEach(ctx, c, f, pulls, c.Finder(), sum)
-	proofs.CosignSettled(ctx, w.S, sum)
+	cosign(ctx, w.S, sum)
 	return showSettled(w.S, sum, "")
 }
 

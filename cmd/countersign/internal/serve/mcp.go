@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -218,5 +217,5 @@ func (p *proposing) Audit(ctx context.Context, show func(what string, done, tota
 	if err != nil {
 		return audit.Result{}, err
 	}
-	return proofs.RunAudit(ctx, p.Session, h, verdict.Options{}, show)
+	return session.RunAudit(ctx, p.Session, h, verdict.Options{}, show)
 }

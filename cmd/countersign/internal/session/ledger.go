@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
@@ -253,4 +254,10 @@ func (s *Session) WriteTip() error {
 		return atomicfile.Write(s.Path(s.Flags.TipFile), []byte(tip+"\n"))
 	}
 	return nil
+}
+
+// A BesideStore is a ledger with what is kept on refs beside it.
+type BesideStore interface {
+	Kept(ctx context.Context, b gitstore.Beside, want func(name string) bool) (gitstore.Kept, error)
+	Keep(ctx context.Context, b gitstore.Beside, before gitstore.Kept, files map[string][]byte, when time.Time) error
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -556,7 +555,7 @@ func readLedger(ctx context.Context, s *session.Session, client session.ForgeCli
 	local, err := s.OpenLedger()
 	var snap writing.Snapshot
 	if err == nil {
-		remote := proofs.RemoteLedger(ctx, s, to.Ledger)
+		remote := session.RemoteLedger(ctx, s, to.Ledger)
 		to.Remote = &remote
 		snap, err = local.Snapshot(ctx)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
@@ -191,7 +190,7 @@ func signedEnvelope(sign attest.SignFunc) sealFunc {
 
 // An attester makes statements out of the ledger and the repository of the code.
 type attester struct {
-	proofs.BranchJudge
+	session.BranchJudge
 	snap   writing.Snapshot
 	ledger string        // its ref
 	ref    string        // that the commits are on
@@ -221,11 +220,11 @@ func newAttester(ctx context.Context, s *session.Session, snap writing.Snapshot,
 	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return w, err
 	}
-	clock, err := proofs.WholeClock(ctx, s.Local)
+	clock, err := session.WholeClock(ctx, s.Local)
 	if err != nil {
 		return w, err
 	}
-	j, err := proofs.OpenJudge(ctx, s, snap.Tree, clock, "")
+	j, err := session.OpenJudge(ctx, s, snap.Tree, clock, "")
 	return attester{BranchJudge: j, snap: snap, ledger: s.Flags.LedgerRef, ref: ref, links: s.Links()}, err
 }
 
@@ -275,7 +274,7 @@ func (w attester) ofCommit(ctx context.Context, predicate, name string) (out att
 		return out, err
 	}
 	if !landed.Change.Explained {
-		return out, proofs.Unexplained(id, landed.Change.Reason)
+		return out, session.Unexplained(id, landed.Change.Reason)
 	}
 	var unsettled *attest.UnsettledError
 	for _, claim := range landed.Change.Transactions {

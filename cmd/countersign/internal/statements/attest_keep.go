@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
@@ -138,7 +137,7 @@ func keptByThisWorkflow(ctx context.Context, s *session.Session, predicate strin
 		return nil, err
 	}
 	var names []string
-	if _, err := store.(proofs.BesideStore).Kept(ctx, gitstore.Attestations, func(name string) bool {
+	if _, err := store.(session.BesideStore).Kept(ctx, gitstore.Attestations, func(name string) bool {
 		if strings.HasPrefix(path.Base(name), attest.Name(predicate)+".") {
 			names = append(names, name)
 		}
@@ -147,7 +146,7 @@ func keptByThisWorkflow(ctx context.Context, s *session.Session, predicate strin
 		return nil, err
 	}
 	for part := range slices.Chunk(names, 100) {
-		files, err := store.(proofs.BesideStore).Kept(ctx, gitstore.Attestations, func(name string) bool { _, is := slices.BinarySearch(part, name); return is })
+		files, err := store.(session.BesideStore).Kept(ctx, gitstore.Attestations, func(name string) bool { _, is := slices.BinarySearch(part, name); return is })
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +192,7 @@ func keepAttestations(ctx context.Context, s *session.Session, files map[string]
 	if err != nil {
 		return err
 	}
-	beside := store.(proofs.BesideStore)
+	beside := store.(session.BesideStore)
 	for attempt := 1; ; attempt++ {
 		before, err := beside.Kept(ctx, gitstore.Attestations, func(string) bool { return false })
 		if err == nil {

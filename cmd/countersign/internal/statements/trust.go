@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -50,7 +50,7 @@ func trustOf(c *console.Console, f trustFlags) (trust, error) {
 	}
 	var err error
 	if f.signers != "" {
-		if t.signers, err = proofs.AllowedSigners(c, f.signers); err != nil {
+		if t.signers, err = session.AllowedSigners(c, f.signers); err != nil {
 			return t, err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
@@ -35,7 +34,7 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 	var signers *sshsig.Allowed
 	if f.trust.signers != "" {
 		var err error
-		if signers, err = proofs.AllowedSigners(c, f.trust.signers); err != nil {
+		if signers, err = session.AllowedSigners(c, f.trust.signers); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,4 @@
-// Package pages has the commands that show a whole ledger to people: site writes it as HTML files,
-// browse serves them. It reads the ledger at one tip, audits it, and gives each page what was found
-// against it.
-package pages
+package look
 
 import (
 	"context"
@@ -11,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -59,9 +57,6 @@ type Program struct {
 func (p Program) Commands() []*cobra.Command {
 	return []*cobra.Command{p.siteCommand(), p.browseCommand()}
 }
-
-// A document is JSON to be.
-type document = map[string]any
 
 func (p Program) siteCommand() *cobra.Command {
 	var out string
@@ -132,7 +127,7 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	if err != nil {
 		return err
 	}
-	doc := document{
+	doc := console.Document{
 		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": len(dir.written), "removed": removed, "redacted": o.redact, "bundle": b.bundled, "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(), "pages_differ": b.result.Pages.Count,
 	}

@@ -1,4 +1,4 @@
-package proofs
+package session
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
@@ -27,49 +26,29 @@ import (
 // fetchedAtOnce is how many repositories are fetched and judged at the same time.
 const fetchedAtOnce = 6
 
-// evidenceOfAll fetches repositories and has a part for each of them, in their order. One that
-// fails is a part that says so.
-func evidenceOfAll(ctx context.Context, a *console.Console, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
-	return ofAll(ctx, a, f, func(c *collector, l evidence.Listed) evidence.Part {
-		if f.branch != "" {
-			l.Branch = cmp.Or(l.Branch, f.branch)
-		}
-		return c.part(ctx, l, p, f.atLeast)
-	})
+// Repositories are those that a file lists, or of an app's installation.
+type Repositories struct {
+	File      string
+	Installed bool
+	Branch    string // of those that the list names none for, "" for the default one
+	Cache     string // the directory that keeps what is fetched, "" for the usual one
 }
 
 // A Looked is what was made of one of several repositories, or why nothing was.
 type Looked[T any] struct {
-	Name     string
+	Listed   evidence.Listed
 	Is       T
 	NoLedger bool // and so nothing
 	Err      error
 }
 
-// Repositories fetches those that a file lists, and makes something of each, in their order. Of one without a ledger nothing is made.
-func Repositories[T any](ctx context.Context, a *console.Console, repos, cache string, of func(Fetched) (T, error)) ([]Looked[T], error) {
-	return ofAll(ctx, a, evidenceFlags{repos: repos, cache: cache}, func(c *collector, l evidence.Listed) (out Looked[T]) {
-		out.Name = l.Name
-		f, err := c.fetch(ctx, l)
-		if err == nil {
-			out.Is, err = of(f)
-			err = errors.Join(err, f.Repo.Close())
-		}
-		var none *gitstore.NoRefError
-		if out.NoLedger = errors.As(err, &none) && none.Ref == a.Flags.LedgerRef; !out.NoLedger {
-			out.Err = err
-		}
-		return out
-	})
-}
-
-// ofAll makes something of each repository that is listed, several at the same time, in their order.
-func ofAll[T any](ctx context.Context, a *console.Console, f evidenceFlags, of func(*collector, evidence.Listed) T) ([]T, error) {
-	listed, err := listedRepositories(ctx, a, f)
+// Each fetches repositories, several at the same time, and makes something of each, in their order. Of one without a ledger nothing is made.
+func Each[T any](ctx context.Context, a *console.Console, of Repositories, each func(Fetched) (T, error)) ([]Looked[T], error) {
+	listed, err := of.listed(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := evidenceCache(a, f.cache)
+	cache, err := of.directory(a)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +58,21 @@ func ofAll[T any](ctx context.Context, a *console.Console, f evidenceFlags, of f
 	}
 	a.Finder() // made once, before many look at it
 	c := &collector{app: a, cache: cache, base: base}
-	out, done := make([]T, len(listed)), 0
+	out, done := make([]Looked[T], len(listed)), 0
 	err = parallel.Try(fetchedAtOnce, len(listed), func(i int) error {
-		out[i] = of(c, listed[i])
+		l := listed[i]
+		l.Branch = cmp.Or(l.Branch, of.Branch)
+		one := Looked[T]{Listed: l}
+		f, err := c.fetch(ctx, l)
+		if err == nil {
+			one.Is, err = each(f)
+			err = errors.Join(err, f.Repo.Close())
+		}
+		var none *gitstore.NoRefError
+		if one.NoLedger = errors.As(err, &none) && none.Ref == a.Flags.LedgerRef; !one.NoLedger {
+			one.Err = err
+		}
+		out[i] = one
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		done++
@@ -91,26 +82,26 @@ func ofAll[T any](ctx context.Context, a *console.Console, f evidenceFlags, of f
 	return out, err
 }
 
-// listedRepositories are those of a file, or of an app's installation.
-func listedRepositories(ctx context.Context, c *console.Console, f evidenceFlags) ([]evidence.Listed, error) {
-	if f.repos != "" {
-		raw, err := c.ReadInput(f.repos, evidence.MaxListLen)
+// listed are the repositories, with their addresses.
+func (r Repositories) listed(ctx context.Context, c *console.Console) ([]evidence.Listed, error) {
+	if r.File != "" {
+		raw, err := c.ReadInput(r.File, evidence.MaxListLen)
 		if err != nil {
 			return nil, err
 		}
 		listed, err := evidence.ParseList(string(raw))
 		if err != nil {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", report.Clean(f.repos), err), Hint: "a line looks like: acme/shop https://github.com/acme/shop.git"}
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", report.Clean(r.File), err), Hint: "a line looks like: acme/shop https://github.com/acme/shop.git"}
 		}
 		return listed, err
 	}
-	_, repositories, err := session.Installed(ctx, c)
+	_, repositories, err := Installed(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	text, server := "", cmp.Or(c.Getenv("GITHUB_SERVER_URL"), "https://github.com")
-	for _, r := range repositories {
-		text += fmt.Sprintf("%s %s/%[1]s.git %s\n", r.Name, server, r.Branch)
+	for _, one := range repositories {
+		text += fmt.Sprintf("%s %s/%[1]s.git %s\n", one.Name, server, one.Branch)
 	}
 	listed, err := evidence.ParseList(text) // held to the same rules as what a person lists
 	if err != nil {
@@ -119,8 +110,9 @@ func listedRepositories(ctx context.Context, c *console.Console, f evidenceFlags
 	return listed, err
 }
 
-// evidenceCache is the directory that keeps what is fetched.
-func evidenceCache(c *console.Console, name string) (string, error) {
+// directory is the directory that keeps what is fetched, in full.
+func (r Repositories) directory(c *console.Console) (string, error) {
+	name := r.Cache
 	dir := c.Path(name)
 	if name == "" {
 		if dir = c.Own("XDG_CACHE_HOME", ".cache"); dir == "" {
@@ -145,31 +137,13 @@ type collector struct {
 	mu          sync.Mutex // for what of app is not for several goroutines
 }
 
-func (c *collector) part(ctx context.Context, l evidence.Listed, p evidence.Period, atLeast string) evidence.Part {
-	about := evidence.Repository{Name: l.Name, Branch: cmp.Or(l.Branch, "HEAD"), LedgerRef: c.app.Flags.LedgerRef}
-	var part evidence.Part
-	f, err := c.fetch(ctx, l)
-	if err == nil {
-		part, err = evidenceOf(ctx, f.Session, judgedRepo{l.Name, f.ref, about.Branch, f.head, f.links, atLeast, func(string, int, int) {}}, p)
-		err = errors.Join(err, f.Repo.Close())
-	}
-	var none *gitstore.NoRefError
-	switch {
-	case errors.As(err, &none) && none.Ref == about.LedgerRef:
-		return evidence.Failed(about, evidence.NoLedger, "it has no ledger on "+none.Ref+": nothing is on record of what came to the branch")
-	case err != nil:
-		return evidence.Failed(about, evidence.Unreadable, console.OneLine(err))
-	}
-	return part
-}
-
 // A Fetched repository of a list is up to date, its ledger open, and its Policy that of the default branch.
 type Fetched struct {
-	*session.Session
-	Name      string
+	*Session
+	Listed    evidence.Listed
 	Policy    policy.Policy
-	ref, head string // of the branch, and the commit of the default one
-	links     forge.Links
+	Ref, Head string // of the branch, and the commit of the default one
+	On        forge.Links
 }
 
 // fetch brings a repository's branch and ledger up to date. Whoever has it closes its Repo.
@@ -226,11 +200,11 @@ func (c *collector) fetch(ctx context.Context, l evidence.Listed) (part Fetched,
 	if _, err := fetch(ledgerRef, ledgerRef); err != nil {
 		return part, err
 	}
-	s := &session.Session{Console: c.app, Repo: repo}
+	s := &Session{Console: c.app, Repo: repo}
 	if _, err := s.OpenLedger(); err != nil {
 		return part, err
 	}
-	return Fetched{s, l.Name, rules, ref, head, links}, nil
+	return Fetched{s, l, rules, ref, head, links}, nil
 }
 
 // open opens the cache of a repository's branch, which is called by the hash of its name and its
@@ -263,7 +237,7 @@ func (c *collector) server(repo *gitstore.Repo, l evidence.Listed) (*wire.Server
 	if err != nil {
 		return nil, forge.Links{}, err
 	}
-	o, err := session.Credentials(c.app, l.Address, settings, "", !console.InWorkflow(c.app.Getenv))
+	o, err := Credentials(c.app, l.Address, settings, "", !console.InWorkflow(c.app.Getenv))
 	if err != nil {
 		return nil, forge.Links{}, err
 	}
@@ -284,5 +258,5 @@ func (c *collector) server(repo *gitstore.Repo, l evidence.Listed) (*wire.Server
 	}
 	o.Dir, o.UserAgent = c.base, "countersign/"+console.Version()
 	server, err := wire.Open(l.Address, o)
-	return server, session.LinksOf(c.app, l.Address), err
+	return server, LinksOf(c.app, l.Address), err
 }

@@ -1,4 +1,4 @@
-package pages
+package look
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -78,7 +79,7 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	}()
 	defer served.Close()
 	address := fmt.Sprintf("http://127.0.0.1:%d%s%s", s.port, s.prefix, page)
-	if err := p.Result(document{"url": address}, address+"\n"); err != nil {
+	if err := p.Result(console.Document{"url": address}, address+"\n"); err != nil {
 		return err
 	}
 	if !noOpen {
@@ -246,7 +247,7 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 	case address == html.IconFile:
 		return html.Icon(), http.StatusOK, nil
 	case ready == nil:
-		return waiting(address, s.far.Load().(string)), http.StatusServiceUnavailable, nil
+		return readingPage(address, s.far.Load().(string)), http.StatusServiceUnavailable, nil
 	case strings.HasPrefix(address, "tx/"):
 		data, err = s.transaction(address, ready)
 	case address == verifyAddress && s.b.verifies():
@@ -266,8 +267,8 @@ func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	return s.b.page(id, ready.Has)
 }
 
-// waiting is the page that is shown until the ledger was read, and asked for again each second.
-func waiting(address, far string) []byte {
+// readingPage is the page that is shown until the ledger was read, and asked for again each second.
+func readingPage(address, far string) []byte {
 	if path.Ext(address) != ".html" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package pages
+package look
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -50,12 +51,12 @@ func (b *build) writeDecide(dir *dir) error {
 		files["decide/"+name+".json"] = text
 		return err
 	}
-	err := add("keys", document{"origin": b.Passkeys.Origin, "site": b.name(), "keys": keys})
+	err := add("keys", console.Document{"origin": b.Passkeys.Origin, "site": b.name(), "keys": keys})
 	for id, s := range b.summaries {
 		if err != nil || !b.decides(s) {
 			continue
 		}
-		var doc document
+		var doc console.Document
 		if doc, err = b.asks(id); doc != nil {
 			err = add(id, doc)
 		}
@@ -70,7 +71,7 @@ func (b *build) writeDecide(dir *dir) error {
 
 // asks is what the page needs to know of a transaction: the statement that is to be signed, but for its time and what is chosen
 // of what is asked. It is nil where nobody can sign, as the record says too little, or shows too little.
-func (b *build) asks(id string) (document, error) {
+func (b *build) asks(id string) (console.Document, error) {
 	tree, err := b.files()
 	if err != nil {
 		return nil, err
@@ -106,5 +107,5 @@ func (b *build) asks(id string) (document, error) {
 	if err != nil {
 		return nil, nil
 	}
-	return document{"statement": statement, "patch": t.PatchID, "pull": b.Links.Pull(t.PullRequest) + "#issuecomment-new"}, nil
+	return console.Document{"statement": statement, "patch": t.PatchID, "pull": b.Links.Pull(t.PullRequest) + "#issuecomment-new"}, nil
 }

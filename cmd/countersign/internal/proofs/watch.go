@@ -1,4 +1,4 @@
-package pulls
+package proofs
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/escape"
@@ -19,9 +18,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// actionWatch is the stage watch: it audits the default branch by the remote's ledger, also
+// Watch is the stage watch: it audits the default branch by the remote's ledger, also
 // one that does not verify, and keeps the issue.
-func actionWatch(ctx context.Context, c *console.Console, step console.Step) error {
+func Watch(ctx context.Context, c *console.Console, step console.Step) error {
 	client, err := session.ForgeOfWorkflow(c)
 	if err != nil {
 		return err
@@ -35,15 +34,15 @@ func actionWatch(ctx context.Context, c *console.Console, step console.Step) err
 		return err
 	}
 	since := step.Input("since")
-	found, _, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
-	var branch proofs.Judged
+	found, _, err := session.TakeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	var branch Judged
 	switch {
 	case since != "" && !canon.IsGitID(since): // an age would close the issue as time goes by
 		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
 	case err == nil && found:
-		held := proofs.AuditFlags{Branch: of.Branch, Since: since}
+		held := AuditFlags{Branch: of.Branch, Since: since}
 		if err = holdTo(ctx, c, step.Input("allowed-signers"), &held); err == nil {
-			branch, err = proofs.Audit(ctx, c, held)
+			branch, err = Audit(ctx, c, held)
 		}
 	case err == nil:
 		err = gitstore.ErrNoLedger
@@ -54,7 +53,7 @@ func actionWatch(ctx context.Context, c *console.Console, step console.Step) err
 // holdTo has an audit demand what the default branch says, whatever is checked out: signatures of
 // the keys in a file, "" for none, and as many witnesses as the Policy requires. A file that is named
 // and is not there is an error.
-func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.AuditFlags) error {
+func holdTo(ctx context.Context, c *console.Console, signers string, f *AuditFlags) error {
 	s, err := session.OpenRepo(c)
 	if err != nil {
 		return err
@@ -71,11 +70,11 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 		if !slices.ContainsFunc(p.Needs([]string{signers}, false), func(n policy.Need) bool { return n.Kind == policy.KindProtected }) {
 			return &cli.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
 		}
-		if f.Keys, err = proofs.SignersIn(c, signers, raw); err != nil {
+		if f.Keys, err = session.SignersIn(c, signers, raw); err != nil {
 			return err
 		}
 	}
-	p, names, err := proofs.PolicyWitnesses(ctx, s)
+	p, names, err := PolicyWitnesses(ctx, s)
 	switch {
 	case err != nil || p.File == "":
 		return err
@@ -87,7 +86,7 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 	if err != nil {
 		return err
 	}
-	f.Witness = proofs.WitnessFlags{File: p.File, Quorum: p.Required, Names: &names}
+	f.Witness = WitnessFlags{File: p.File, Quorum: p.Required, Names: &names}
 	_, err = with.Shared.SyncBeside(ctx, gitstore.Checkpoints, c.Now())
 	return err
 }
@@ -95,7 +94,7 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 // keepIssue brings the issue about a branch up to date with what the audit came to, which
 // failed with an error unless all is explained. It fails as the audit did, and if the issue
 // could not be kept.
-func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name string, branch proofs.Judged, failure error) error {
+func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name string, branch Judged, failure error) error {
 	links := session.LinksOf(c, c.Getenv("GITHUB_SERVER_URL")+"/"+c.Getenv("GITHUB_REPOSITORY"))
 	w := explain.Watch{
 		Branch: name, Command: "countersign audit --branch " + escape.ShellQuote(name), OnBranch: branch.All.Has,
@@ -103,7 +102,7 @@ func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name st
 		Clean: func(text string) string { return c.Redact(text).String() },
 	}
 	exit, _ := errors.AsType[*cli.ExitError](failure)
-	if failure == nil || errors.Is(failure, proofs.ErrBranch) || exit != nil && exit.Code == cli.ExitPages {
+	if failure == nil || errors.Is(failure, ErrBranch) || exit != nil && exit.Code == cli.ExitPages {
 		w.Found = branch.List
 	}
 	if w.Found == nil {
