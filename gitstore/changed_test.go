@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func (w work) do(errs ...error) {
@@ -192,7 +192,7 @@ func TestIndexOfMany(t *testing.T) {
 func (w work) evil(gitDir string) (ran string) {
 	w.t.Helper()
 	ran = w.path(gitDir + "/ran")
-	w.do(exectest.WriteFile(w.path(gitDir+"/evil"), []byte("#!/bin/sh\n: >'"+ran+"'\ncat\n")))
+	w.do(teststand.WriteFile(w.path(gitDir+"/evil"), []byte("#!/bin/sh\n: >'"+ran+"'\ncat\n")))
 	program := w.path(gitDir + "/evil")
 	text := "[core]\n\tfsmonitor = " + program + "\n\thooksPath = " + w.path(gitDir) + "\n\tpager = " + program + "\n\tsshCommand = " + program +
 		"\n\taskPass = " + program + "\n\teditor = " + program + "\n\tuntrackedCache = true\n[gpg]\n\tprogram = " + program + "\n[commit]\n\tgpgSign = true\n[include]\n\tpath = included\n" +

@@ -13,9 +13,9 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -84,11 +84,11 @@ func BenchmarkCheckpoint(b *testing.B) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
 		b.Run(fmt.Sprintf("delay=%v", delay), func(b *testing.B) {
 			p.b = b
-			p.server.SetFault(func(int, *http.Request) wiretest.Fault {
+			p.server.SetFault(func(int, *http.Request) teststand.Fault {
 				if delay == 0 {
-					return wiretest.Fault{}
+					return teststand.Fault{}
 				}
-				return wiretest.Fault{Kind: wiretest.Slow, Delay: delay}
+				return teststand.Fault{Kind: teststand.Slow, Delay: delay}
 			})
 			var took []time.Duration
 			for range max(b.N, 5) {

@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const pullHead = "refs/pull/7/head"
@@ -28,13 +28,13 @@ const pullHead = "refs/pull/7/head"
 // pull request of two that left it three commits ago.
 type upstream struct {
 	work  // where its commits are made
-	repo  wiretest.Repo
+	repo  teststand.Repo
 	url   string
 	ssh   wire.SSH
 	large string // what the first commit has; the pull request does not change it
 }
 
-func upstreamAt(t *testing.T, repo wiretest.Repo, url string) *upstream {
+func upstreamAt(t *testing.T, repo teststand.Repo, url string) *upstream {
 	t.Helper()
 	noise := make([]byte, 100_000)
 	_, _ = rand.Read(noise)
@@ -74,9 +74,9 @@ func (u *upstream) push(refs ...string) {
 	u.git(append([]string{"push", "-q", "-f", u.repo.Dir}, refs...)...)
 }
 
-func newUpstream(t *testing.T, o wiretest.Options) (*upstream, *wiretest.Server) {
+func newUpstream(t *testing.T, o teststand.Options) (*upstream, *teststand.Server) {
 	t.Helper()
-	server := wiretest.NewServer(t, o)
+	server := teststand.NewServer(t, o)
 	return upstreamAt(t, server.Bare("r"), server.URL("r")), server
 }
 
@@ -144,13 +144,13 @@ func (w work) fsck() {
 
 func TestFetch(t *testing.T) {
 	for name, at := range map[string]func(t *testing.T) *upstream{
-		"http": func(t *testing.T) *upstream { u, _ := newUpstream(t, wiretest.Options{}); return u },
+		"http": func(t *testing.T) *upstream { u, _ := newUpstream(t, teststand.Options{}); return u },
 		"path": func(t *testing.T) *upstream {
-			repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
+			repo := teststand.Bare(t, filepath.Join(t.TempDir(), "r"))
 			return upstreamAt(t, repo, repo.Dir)
 		},
 		"ssh": func(t *testing.T) *upstream {
-			s, repo := wiretest.NewSSH(t), wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
+			s, repo := teststand.NewSSH(t), teststand.Bare(t, filepath.Join(t.TempDir(), "r"))
 			u := upstreamAt(t, repo, s.URL(repo.Dir))
 			u.ssh = wire.SSH{Program: s.Program, Batch: true}
 			return u
@@ -189,7 +189,7 @@ func TestFetch(t *testing.T) {
 }
 
 // posts counts the packs that were asked for, and their bytes.
-func posts(server *wiretest.Server) (n int, bytes int64) {
+func posts(server *teststand.Server) (n int, bytes int64) {
 	for _, q := range server.Requests() {
 		if q.Method == http.MethodPost {
 			n, bytes = n+1, bytes+q.Out
@@ -201,7 +201,7 @@ func posts(server *wiretest.Server) (n int, bytes int64) {
 // TestFetchAsksForLittle: what the clone has is not sent, and what is all here
 // is not asked for.
 func TestFetchAsksForLittle(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	w := u.clone()
 	ask := func(ref string, packs int) {
 		t.Helper()
@@ -229,7 +229,7 @@ func TestFetchAsksForLittle(t *testing.T) {
 // TestFetchIntoNothing: a repository without a commit, and one with another
 // history.
 func TestFetchIntoNothing(t *testing.T) {
-	u, _ := newUpstream(t, wiretest.Options{})
+	u, _ := newUpstream(t, teststand.Options{})
 	for _, w := range []work{initWork(t), newWork(t, map[string]string{"other": "x"})} {
 		got, err := u.fetch(w, pullHead)
 		if err != nil {
@@ -243,7 +243,7 @@ func TestFetchIntoNothing(t *testing.T) {
 // TestFetchNames: no name from a forge becomes a path of ours, and none is
 // above another.
 func TestFetchNames(t *testing.T) {
-	u, _ := newUpstream(t, wiretest.Options{})
+	u, _ := newUpstream(t, teststand.Options{})
 	w := u.clone()
 	for _, name := range []string{"refs/heads/a", "refs/heads/A", "refs/heads/é", "refs/heads/aux.txt", "refs/heads/x/y/z", "refs/pull/8/merge", "refs/pull/8/other", "refs/pull/08/head"} {
 		u.push("pr:" + name)
@@ -289,7 +289,7 @@ func TestFetchNames(t *testing.T) {
 // TestFetchLimit: too much is refused, and nothing of it is kept.
 func TestFetchLimit(t *testing.T) {
 	for _, options := range [][]string{nil, {"--depth=1"}} {
-		u, _ := newUpstream(t, wiretest.Options{})
+		u, _ := newUpstream(t, teststand.Options{})
 		w := u.clone(options...)
 		noise := make([]byte, 50_000)
 		_, _ = rand.Read(noise)
@@ -333,7 +333,7 @@ func (u *upstream) answer(objects ...string) string {
 // TestFetchIncomplete: a server that leaves out something gets nothing into the
 // clone.
 func TestFetchIncomplete(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	commits := []string{u.git("rev-parse", "pr"), u.git("rev-parse", "pr~1")}
 	var all []string
 	for _, line := range strings.Split(u.git("rev-list", "--objects", "pr", "--not", "main"), "\n") {
@@ -345,11 +345,11 @@ func TestFetchIncomplete(t *testing.T) {
 	}
 	send := func(w work, objects []string) error {
 		body := u.answer(objects...)
-		server.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		server.SetFault(func(_ int, r *http.Request) teststand.Fault {
 			if r.Method != http.MethodPost {
-				return wiretest.Fault{}
+				return teststand.Fault{}
 			}
-			return wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}
+			return teststand.Fault{Kind: teststand.BodyBefore, Body: body}
 		})
 		defer server.SetFault(nil)
 		_, err := u.fetch(w, pullHead)
@@ -390,12 +390,12 @@ func TestFetchIncomplete(t *testing.T) {
 // TestFetchApart: a clone that has less than its history, and servers that can
 // do less than GitHub. COUNTERSIGN_LONG is for each such clone of each such server.
 func TestFetchApart(t *testing.T) {
-	for _, o := range []wiretest.Options{{}, {NoFilter: true}, {NoAnyWant: true}, {NoFilter: true, NoAnyWant: true}} {
+	for _, o := range []teststand.Options{{}, {NoFilter: true}, {NoAnyWant: true}, {NoFilter: true, NoAnyWant: true}} {
 		for name, options := range map[string][]string{
 			"shallow": {"--depth=1"}, "shallow to the merge base": {"--depth=4"}, "partial": {"--filter=blob:none", "--no-checkout"},
 			"both": {"--filter=tree:0", "--no-checkout", "--depth=2"},
 		} {
-			if o != (wiretest.Options{}) && (name != "both" || o.NoFilter != o.NoAnyWant) && os.Getenv("COUNTERSIGN_LONG") == "" {
+			if o != (teststand.Options{}) && (name != "both" || o.NoFilter != o.NoAnyWant) && os.Getenv("COUNTERSIGN_LONG") == "" {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/filter=%v/any=%v", name, !o.NoFilter, !o.NoAnyWant), func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestFetchApart(t *testing.T) {
 // TestFetchApartByPath: git gives nothing by its hash there.
 func TestFetchApartByPath(t *testing.T) {
 	for _, filter := range []string{"true", "false"} {
-		repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
+		repo := teststand.Bare(t, filepath.Join(t.TempDir(), "r"))
 		repo.Git("config", "uploadpack.allowFilter", filter)
 		u := upstreamAt(t, repo, repo.Dir)
 		u.testApart(u.clone("--depth=1"))
@@ -457,7 +457,7 @@ func (u *upstream) testApart(w work) {
 // TestFetchApartAsksOnce: what was fetched is not asked for again, and a later
 // head costs what is new in it.
 func TestFetchApartAsksOnce(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	w := u.clone("--depth=1")
 	for i, most := range []int64{3000, 0} {
 		server.Reset()
@@ -473,17 +473,17 @@ func TestFetchApartAsksOnce(t *testing.T) {
 // TestFetchMoving: the ref moves between the two questions.
 func TestFetchMoving(t *testing.T) {
 	for _, options := range [][]string{nil, {"--depth=1"}} {
-		u, server := newUpstream(t, wiretest.Options{NoAnyWant: true})
+		u, server := newUpstream(t, teststand.Options{NoAnyWant: true})
 		w := u.clone(options...)
 		var once sync.Once
-		server.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		server.SetFault(func(_ int, r *http.Request) teststand.Fault {
 			if r.Method == http.MethodPost {
 				once.Do(func() {
 					u.git("commit", "-q", "--amend", "-m", "another")
 					u.push("pr:" + pullHead)
 				})
 			}
-			return wiretest.Fault{}
+			return teststand.Fault{}
 		})
 		got, err := u.fetch(w, pullHead)
 		if err != nil || got != u.git("rev-parse", "pr") {
@@ -494,7 +494,7 @@ func TestFetchMoving(t *testing.T) {
 
 // TestLocalRefOnFetched: git must not find a branch broken.
 func TestLocalRefOnFetched(t *testing.T) {
-	u, _ := newUpstream(t, wiretest.Options{})
+	u, _ := newUpstream(t, teststand.Options{})
 	w := u.clone("--depth=1")
 	repo, ctx := w.open(), context.Background()
 	head, err := repo.Fetch(ctx, u.server(), pullHead, true)
@@ -518,7 +518,7 @@ func TestLocalRefOnFetched(t *testing.T) {
 // TestFetchTip: a shallow clone gets the files of the commits that are asked for
 // and no history, and refuses a merge base that is none.
 func TestFetchTip(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	for _, options := range [][]string{{"--depth=1"}, {"--depth=1", "--filter=blob:none"}} {
 		w := u.clone(options...)
 		refs, ctx, repo := w.git("for-each-ref"), context.Background(), w.open()

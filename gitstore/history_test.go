@@ -19,12 +19,12 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -210,8 +210,8 @@ func TestAuditSigned(t *testing.T) {
 	}{
 		"the commit is not here":  {err: gone, want: audit.SignedDecisions{Count: 2, Unknown: 2}},
 		"it lists the key":        {file: "# keys\r\n\t" + storetest.KeyLine() + "\r\n", want: audit.SignedDecisions{Count: 2, Listed: 2}},
-		"it lists another":        {file: "ada@example.org " + signedtest.Ed25519(7).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
-		"it lists it otherwise":   {file: `ada@example.org valid-before="20200101Z" ` + signedtest.Ed25519(1).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it lists another":        {file: "ada@example.org " + teststand.Ed25519(7).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it lists it otherwise":   {file: `ada@example.org valid-before="20200101Z" ` + teststand.Ed25519(1).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
 		"it has no list":          {want: audit.SignedDecisions{Count: 2}, found: "L22"},
 		"its Policy has no keys":  {file: storetest.KeyLine() + "\n", rules: "approvals: {required: 5}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
 		"its Policy has others":   {file: storetest.KeyLine() + "\n", rules: "approvals: {keys: other}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // T80 A ledger on a path moves between any two questions that a look at it takes:
@@ -56,7 +56,7 @@ if [ "$1" = upload-pack ]; then
 fi
 exec %[3]s "$@"
 `, dir, question, git, r.repo.Dir, gitstore.LedgerRef, after)
-		if err := exectest.WriteFile(filepath.Join(dir, "git"), []byte(script)); err != nil {
+		if err := teststand.WriteFile(filepath.Join(dir, "git"), []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 		path := os.Getenv("PATH")
@@ -112,7 +112,7 @@ fi
 exec %[2]s "$@"
 `, dir, git, r.repo.Dir, gitstore.LedgerRef)
 	for name, text := range map[string]string{"git": script, "tips": tips} {
-		if err := exectest.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
+		if err := teststand.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -45,7 +45,7 @@ func (u *upstream) build(w work, files []patch.Change) (refs *gitstore.RemoteRef
 func TestRemoteRefs(t *testing.T) {
 	for name, options := range map[string][]string{"whole": nil, "shallow": {"--depth=1"}, "partial": {"--filter=blob:none", "--no-checkout"}} {
 		t.Run(name, func(t *testing.T) {
-			u, server := newUpstream(t, wiretest.Options{})
+			u, server := newUpstream(t, teststand.Options{})
 			u.repo.Git("config", "uploadpack.allowFilter", "true")
 			w := u.clone(options...)
 			u.git("checkout", "-q", "main")
@@ -87,7 +87,7 @@ func TestRemoteRefs(t *testing.T) {
 // TestRemoteSendsWhatIsNew: not more than the parent lacks, though the clone has
 // much, and all of it, though the clone has it elsewhere.
 func TestRemoteSendsWhatIsNew(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	u.repo.Git("config", "receive.unpackLimit", "1000")
 	w := u.clone()
 	before := u.repo.Git("count-objects")
@@ -121,7 +121,7 @@ func scan(t *testing.T, text string, n *int) {
 }
 
 func TestRemoteNewRef(t *testing.T) {
-	u, _ := newUpstream(t, wiretest.Options{})
+	u, _ := newUpstream(t, teststand.Options{})
 	refs, old, next := u.build(u.clone(), added("z", "z\n"))
 	const name = "refs/agent/applied/x"
 	if err := refs.MoveRef(t.Context(), name, "", next); err != nil || u.repo.Ref(name).String() != next {
@@ -172,7 +172,7 @@ func TestT40RemoteLostRace(t *testing.T) {
 		"deleted": func(u *upstream) { u.repo.Git("update-ref", "-d", branch) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, _ := newUpstream(t, wiretest.Options{})
+			u, _ := newUpstream(t, teststand.Options{})
 			u.git("checkout", "-q", "main")
 			refs, old, next := u.build(u.clone(), added("z", "z\n"))
 			after(u)
@@ -190,30 +190,30 @@ func TestT40RemoteLostRace(t *testing.T) {
 // TestRemoteRefused: what the server says comes in one harmless line.
 func TestRemoteRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		refuse func(u *upstream, s *wiretest.Server)
+		refuse func(u *upstream, s *teststand.Server)
 		want   string
 	}{
-		"hook": {func(u *upstream, _ *wiretest.Server) {
+		"hook": {func(u *upstream, _ *teststand.Server) {
 			u.repo.Hook("update", `printf 'refusing to allow a GitHub App\033[31m to create or update\nworkflow\342\200\256\n' >&2; exit 1`)
 		}, "hook declined: refusing to allow a GitHub App[31m to create or update workflow"},
-		"long": {func(u *upstream, _ *wiretest.Server) {
+		"long": {func(u *upstream, _ *teststand.Server) {
 			u.repo.Refuse(strings.Repeat("GH006: Protected branch. ", 100))
 		}, "pre-receive hook declined: GH006: Protected branch. GH006"},
-		"config": {func(u *upstream, _ *wiretest.Server) {
+		"config": {func(u *upstream, _ *teststand.Server) {
 			u.repo.Git("config", "receive.shallowUpdate", "false")
 			u.repo.Git("config", "transfer.hideRefs", branch)
 		}, "deny updating a hidden ref"},
-		"403": {func(_ *upstream, s *wiretest.Server) {
-			s.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		"403": {func(_ *upstream, s *teststand.Server) {
+			s.SetFault(func(_ int, r *http.Request) teststand.Fault {
 				if r.Method == http.MethodPost {
-					return wiretest.Fault{Kind: wiretest.StatusBefore, Status: 403, Body: "Write access\nnot granted.\x1b[0m"}
+					return teststand.Fault{Kind: teststand.StatusBefore, Status: 403, Body: "Write access\nnot granted.\x1b[0m"}
 				}
-				return wiretest.Fault{}
+				return teststand.Fault{}
 			})
 		}, "status 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, server := newUpstream(t, wiretest.Options{})
+			u, server := newUpstream(t, teststand.Options{})
 			refs, old, next := u.build(u.clone(), added("z", "z\n"))
 			c.refuse(u, server)
 			err := refs.MoveRef(t.Context(), branch, old, next)
@@ -238,11 +238,11 @@ func TestRemoteRefused(t *testing.T) {
 }
 
 // faults are one of each kind, and all with COUNTERSIGN_LONG.
-func faults() []wiretest.Fault {
+func faults() []teststand.Fault {
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		return wiretest.All()
+		return teststand.All()
 	}
-	return wiretest.Some()
+	return teststand.Some()
 }
 
 // TestT61RemoteFaults: whatever happens to one push, the branch is where
@@ -254,7 +254,7 @@ func TestT61RemoteFaults(t *testing.T) {
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			u, server := newUpstream(t, wiretest.Options{})
+			u, server := newUpstream(t, teststand.Options{})
 			w := u.clone()
 			refs, old, next := u.build(w, added("z", "z\n"))
 			paused := 0
@@ -277,12 +277,12 @@ func TestT61RemoteFaults(t *testing.T) {
 // TestRemoteOvertaken: the answer to our push is lost, and then somebody goes
 // on from our commit.
 func TestRemoteOvertaken(t *testing.T) {
-	u, server := newUpstream(t, wiretest.Options{})
+	u, server := newUpstream(t, teststand.Options{})
 	refs, old, next := u.build(u.clone(), added("z", "z\n"))
 	var pushed, moved sync.Once
-	server.SetFault(func(_ int, r *http.Request) (f wiretest.Fault) {
+	server.SetFault(func(_ int, r *http.Request) (f teststand.Fault) {
 		if r.Method == http.MethodPost {
-			pushed.Do(func() { f.Kind = wiretest.CutAfter })
+			pushed.Do(func() { f.Kind = teststand.CutAfter })
 			return f
 		}
 		moved.Do(func() {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -448,23 +447,23 @@ func TestT84FiltersOfTheUser(t *testing.T) {
 	all := "[filter \"f\"]\n\tclean = c %f\n\tsmudge = s\n\tprocess = p\n"
 	for name, c := range map[string]struct {
 		home, repo string
-		want       map[string]attributes.Filter
+		want       map[string]git.Filter
 	}{
-		"nothing":                {"", "", map[string]attributes.Filter{}},
-		"the user's":             {all, "", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
-		"required":               {"[filter \"a.b\"]\n\tclean = c\n\trequired\n", "", map[string]attributes.Filter{"a.b": {Clean: "c", Required: true}}},
-		"not required":           {"[filter \"f\"]\n\tclean = c\n\trequired = no\n", "", map[string]attributes.Filter{"f": {Clean: "c"}}},
-		"a process":              {"[filter \"f\"]\n\tprocess = p\n\tclean = c\n", "", map[string]attributes.Filter{"f": {Clean: "c", Refused: process}}},
-		"the repository's":       {"", all, map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
-		"an include of it":       {"", "[include]\n\tpath = ../more\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
-		"one of both":            {all, "[filter \"f\"]\n\tsmudge = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "evil", Refused: own}}},
-		"taken away":             {all, "[filter \"f\"]\n\tclean =\n", map[string]attributes.Filter{"f": {Smudge: "s", Refused: own}}},
-		"all of it taken away":   {"[filter \"f\"]\n\tclean = c\n", "[filter \"f\"]\n\tclean =\n", map[string]attributes.Filter{"f": {Refused: own}}},
-		"empty":                  {"[filter \"f\"]\n\tclean =\n", "", map[string]attributes.Filter{}},
-		"required by it":         {all, "[filter \"f\"]\n\trequired = true\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Required: true, Refused: own}}},
-		"another process":        {all, "[filter \"f\"]\n\tprocess = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
-		"the same again":         {all, all, map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
-		"where to run, not here": {all, "[countersign]\n\tfilters = worktree\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+		"nothing":                {"", "", map[string]git.Filter{}},
+		"the user's":             {all, "", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+		"required":               {"[filter \"a.b\"]\n\tclean = c\n\trequired\n", "", map[string]git.Filter{"a.b": {Clean: "c", Required: true}}},
+		"not required":           {"[filter \"f\"]\n\tclean = c\n\trequired = no\n", "", map[string]git.Filter{"f": {Clean: "c"}}},
+		"a process":              {"[filter \"f\"]\n\tprocess = p\n\tclean = c\n", "", map[string]git.Filter{"f": {Clean: "c", Refused: process}}},
+		"the repository's":       {"", all, map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"an include of it":       {"", "[include]\n\tpath = ../more\n", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"one of both":            {all, "[filter \"f\"]\n\tsmudge = evil\n", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "evil", Refused: own}}},
+		"taken away":             {all, "[filter \"f\"]\n\tclean =\n", map[string]git.Filter{"f": {Smudge: "s", Refused: own}}},
+		"all of it taken away":   {"[filter \"f\"]\n\tclean = c\n", "[filter \"f\"]\n\tclean =\n", map[string]git.Filter{"f": {Refused: own}}},
+		"empty":                  {"[filter \"f\"]\n\tclean =\n", "", map[string]git.Filter{}},
+		"required by it":         {all, "[filter \"f\"]\n\trequired = true\n", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s", Required: true, Refused: own}}},
+		"another process":        {all, "[filter \"f\"]\n\tprocess = evil\n", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"the same again":         {all, all, map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+		"where to run, not here": {all, "[countersign]\n\tfilters = worktree\n", map[string]git.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, dir := t.TempDir(), t.TempDir()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/git"
 )
 
@@ -22,7 +21,7 @@ type Settings struct {
 
 	HooksPath string // core.hooksPath of a file, "" where the repository has hooks of its own
 
-	Attributes attributes.Config // what is said of files in a working tree
+	Attributes git.Attributes // what is said of files in a working tree
 
 	values map[string]string
 }
@@ -52,7 +51,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 		IgnoreMode: isFalse(values["core.filemode"]),
 		SSHCommand: own["core.sshcommand"], SSHVariant: own["ssh.variant"],
 		Pager: own["core.pager"], OwnPager: own["countersign.pager"], HooksPath: hooks,
-		Attributes: attributes.New(said, r.ownDir, r.worktree, getenv("PATH"), getenv("GITHUB_ACTIONS") == "true"),
+		Attributes: git.NewAttributes(said, r.ownDir, r.worktree, getenv("PATH"), getenv("GITHUB_ACTIONS") == "true"),
 		values:     values,
 	}, nil
 }

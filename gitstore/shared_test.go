@@ -22,7 +22,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -30,20 +29,21 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A remote is a repository on a server, and the clones of it.
 type remote struct {
 	t    *testing.T
-	repo wiretest.Repo
+	repo teststand.Repo
 	url  string
 	full bool // clones have the ledger themselves
 }
 
-func newRemote(t *testing.T, full bool) (remote, *wiretest.Server) {
+func newRemote(t *testing.T, full bool) (remote, *teststand.Server) {
 	t.Helper()
-	server := wiretest.NewServer(t, wiretest.Options{})
+	server := teststand.NewServer(t, teststand.Options{})
 	return remote{t, server.Bare("r"), server.URL("r"), full}, server
 }
 
@@ -205,7 +205,7 @@ func TestSharedHostSize(t *testing.T) {
 // TestSharedWithoutFilters: a server that gives neither filtered packs nor
 // objects by hash.
 func TestSharedWithoutFilters(t *testing.T) {
-	server := wiretest.NewServer(t, wiretest.Options{NoFilter: true, NoAnyWant: true})
+	server := teststand.NewServer(t, teststand.Options{NoFilter: true, NoAnyWant: true})
 	r := remote{t, server.Bare("r"), server.URL("r"), false}
 	for i := range 4 {
 		add(t, r.Open(), fmt.Sprint("line", i))
@@ -227,9 +227,9 @@ func TestSharedCacheGone(t *testing.T) {
 		})
 		return found, true, err
 	}
-	for _, o := range []wiretest.Options{{}, {NoFilter: true, NoAnyWant: true}} {
+	for _, o := range []teststand.Options{{}, {NoFilter: true, NoAnyWant: true}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
-			server := wiretest.NewServer(t, o)
+			server := teststand.NewServer(t, o)
 			r := remote{t, server.Bare("r"), server.URL("r"), false}
 			for i := range 3 {
 				add(t, r.Open(), fmt.Sprint("line", i))
@@ -287,7 +287,7 @@ func TestT52WritersAtOnce(t *testing.T) {
 // done once or is an error, and running it again ends as if nothing had been.
 // COUNTERSIGN_FAULTS is for every fault at every request.
 func TestT61Faults(t *testing.T) {
-	tried := append(faults(), wiretest.Fault{Kind: wiretest.Slow, Delay: 20 * time.Millisecond})
+	tried := append(faults(), teststand.Fault{Kind: teststand.Slow, Delay: 20 * time.Millisecond})
 	all := os.Getenv("COUNTERSIGN_FAULTS") != ""
 	for i, fault := range tried {
 		requests := []int{1, 2, 3, 4}
@@ -309,13 +309,13 @@ func TestT61Faults(t *testing.T) {
 						s := r.Open()
 						count := 0
 						var mu sync.Mutex
-						server.SetFault(func(_ int, _ *http.Request) wiretest.Fault {
+						server.SetFault(func(_ int, _ *http.Request) teststand.Fault {
 							mu.Lock()
 							defer mu.Unlock()
 							if count++; count == n || forever && count > n {
 								return fault
 							}
-							return wiretest.Fault{}
+							return teststand.Fault{}
 						})
 						line := fmt.Sprint("line", n)
 						err := storetest.AppendLine(s, line)
@@ -449,14 +449,14 @@ func TestT52TwoProcessesOfOneClone(t *testing.T) {
 	add(t, first, "one")
 	add(t, r.Open(), "somebody-else")
 	var once sync.Once
-	server.SetFault(func(n int, q *http.Request) wiretest.Fault {
+	server.SetFault(func(n int, q *http.Request) teststand.Fault {
 		if q.Method == http.MethodPost {
 			once.Do(func() {
 				server.SetFault(nil)
 				add(t, first, "two")
 			})
 		}
-		return wiretest.Fault{}
+		return teststand.Fault{}
 	})
 	if _, err := second.Snapshot(t.Context()); err != nil {
 		t.Error(err)
@@ -491,8 +491,8 @@ func TestBranchLedger(t *testing.T) {
 
 // TestSharedTransports: the same over ssh, and on a path.
 func TestSharedTransports(t *testing.T) {
-	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r.git"))
-	ssh := wiretest.NewSSH(t)
+	repo := teststand.Bare(t, filepath.Join(t.TempDir(), "r.git"))
+	ssh := teststand.NewSSH(t)
 	for url, o := range map[string]wire.Options{
 		repo.Dir:          {},
 		ssh.URL(repo.Dir): {SSH: wire.SSH{Program: ssh.Program, Batch: true}},

@@ -16,9 +16,9 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // pushEntry appends one transaction to a remote's ledger, as a process of its
@@ -78,8 +78,8 @@ func pushEntry(clone, url, number string) error {
 // perhaps much else, behind a server.
 type pushBench struct {
 	b      *testing.B
-	server *wiretest.Server
-	repo   wiretest.Repo
+	server *teststand.Server
+	repo   teststand.Repo
 	url    string
 	tip    string
 	clone  string // of the host, without the ledger; made anew from this
@@ -87,7 +87,7 @@ type pushBench struct {
 }
 
 func newPushBench(b *testing.B, hostCommits int) *pushBench {
-	p := &pushBench{b: b, server: wiretest.NewServer(b, wiretest.Options{}), next: 20_000}
+	p := &pushBench{b: b, server: teststand.NewServer(b, teststand.Options{}), next: 20_000}
 	p.repo, p.url = p.server.Bare("r"), p.server.URL("r")
 	var host bytes.Buffer
 	for i := range hostCommits {
@@ -163,11 +163,11 @@ func BenchmarkPush(b *testing.B) {
 		for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
 			b.Run(fmt.Sprintf("host=%d/delay=%v", commits, delay), func(b *testing.B) {
 				p.b = b
-				p.server.SetFault(func(int, *http.Request) wiretest.Fault {
+				p.server.SetFault(func(int, *http.Request) teststand.Fault {
 					if delay == 0 {
-						return wiretest.Fault{}
+						return teststand.Fault{}
 					}
-					return wiretest.Fault{Kind: wiretest.Slow, Delay: delay}
+					return teststand.Fault{Kind: teststand.Slow, Delay: delay}
 				})
 				var cold, warm, fetchPush, push []time.Duration
 				for range max(b.N, 7) {

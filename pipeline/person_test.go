@@ -5,9 +5,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestT72OnePersonOneVote: a person with several keys, accounts or addresses has one
@@ -15,7 +15,7 @@ import (
 func TestT72OnePersonOneVote(t *testing.T) {
 	const again, mayBe = "counted already", ""
 	atHome := ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
-	mallory := signedtest.Ed25519(9)
+	mallory := teststand.Ed25519(9)
 	for name, c := range map[string]struct {
 		lines []string
 		said  func(v votes)
@@ -96,7 +96,7 @@ type votes struct {
 
 // comments has somebody approve on the pull request, signed with a key unless that is
 // nil.
-func (v votes) comments(who ledger.Actor, key *signedtest.Signer) {
+func (v votes) comments(who ledger.Actor, key *teststand.Signer) {
 	line := "/approve " + v.fingerprint
 	if key != nil {
 		line = approval.SignedLine(key.Signs(v.w.statement(v.tx, v.fingerprint)))
@@ -106,7 +106,7 @@ func (v votes) comments(who ledger.Actor, key *signedtest.Signer) {
 }
 
 // decides has somebody approve in a clone, and keeps why that was not recorded.
-func (v votes) decides(who ledger.Actor, key *signedtest.Signer) {
+func (v votes) decides(who ledger.Actor, key *teststand.Signer) {
 	r := v.runner()
 	r.Decider = who
 	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}

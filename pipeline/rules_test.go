@@ -9,9 +9,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestT20BaseBranchTightens: the Policy is the default branch's; that of a pull
@@ -104,7 +104,7 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 			t.Errorf("%s: %s, %v", c.name, r.Policy.Approvals.Signing(), err)
 		}
 		for who, want := range map[string]string{"ada": c.ada, "eve": c.eve} {
-			key := map[string]signedtest.Signer{"ada": adaKey, "eve": evesKey}[who]
+			key := map[string]teststand.Signer{"ada": adaKey, "eve": evesKey}[who]
 			from := ledger.Source{Kind: "local", Author: ledger.Actor{ID: "local:" + who + "@localhost"}}
 			_, err := approval.Verify(key.Signs(statement), about, r.Keys, from, at)
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

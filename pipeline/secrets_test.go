@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/document"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -16,11 +15,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // leak is a patch that adds a made-up secret to a file.
 func leak() (patch, secret string) {
-	secret = exectest.Samples()[1].Text()
+	secret = teststand.Samples()[1].Text()
 	return "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1,3 +1,4 @@\n one\n hello\n+" + secret + "\n three\n", secret
 }
 

@@ -14,17 +14,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // Keys of people, and of others.
 var (
-	adaKey  = signedtest.Ed25519(1)
-	bobKey  = signedtest.Ed25519(2)
-	evesKey = signedtest.Ed25519(3)
+	adaKey  = teststand.Ed25519(1)
+	bobKey  = teststand.Ed25519(2)
+	evesKey = teststand.Ed25519(3)
 )
 
 // lists makes these lines the keys of the trusted base, and has the Policy ask for
@@ -113,7 +113,7 @@ func (w *world) verifies(tx string) {
 }
 
 // registers keys of an account at the forge, long before, and has the Policy go by these alone.
-func (h *hub) registers(login string, keys ...signedtest.Signer) {
+func (h *hub) registers(login string, keys ...teststand.Signer) {
 	h.w.policy.Approvals.Keys, h.w.policy.Approvals.ForgeKeys, h.w.policy.Approvals.Signed = "", true, policy.SignedOnly
 	if h.keys == nil {
 		h.keys = map[string][]approval.Registered{}
@@ -194,7 +194,7 @@ func TestT73Pull(t *testing.T) {
 		*hub
 		tx, fingerprint string
 	}
-	sign := func(x world, key signedtest.Signer, change func(*approval.SignedDecision)) string {
+	sign := func(x world, key teststand.Signer, change func(*approval.SignedDecision)) string {
 		x.gate(x.tx) // which asks by the Policy as it is now
 		s := x.w.statement(x.tx, x.fingerprint)
 		if change != nil {
@@ -202,10 +202,10 @@ func TestT73Pull(t *testing.T) {
 		}
 		return approval.SignedLine(key.Signs(s))
 	}
-	block := func(x world, key signedtest.Signer) string {
+	block := func(x world, key teststand.Signer) string {
 		return strings.ReplaceAll(forge.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
 	}
-	post := func(key signedtest.Signer, change func(*approval.SignedDecision)) func(world) {
+	post := func(key teststand.Signer, change func(*approval.SignedDecision)) func(world) {
 		return func(x world) { x.says(adaThere, sign(x, key, change)) }
 	}
 	for name, c := range map[string]struct {
@@ -331,12 +331,12 @@ func TestT73Pull(t *testing.T) {
 		}, "is after 2026-01-05 00:10:00Z"},
 		"a software key, where hardware is asked for": {func(x world) { x.w.policy.Approvals.Hardware = true; x.says(adaThere, sign(x, adaKey, nil)) }, "not a security key"},
 		"a security key that was not touched": {func(x world) {
-			key := signedtest.SecurityKey("sk-ed25519", signedtest.Verified)
+			key := teststand.SecurityKey("sk-ed25519", teststand.Verified)
 			x.w.lists("ada " + key.Public)
 			x.says(adaThere, sign(x, key, nil))
 		}, "did not sign this"},
 		"a security key without a PIN, where that is asked for": {func(x world) {
-			key := signedtest.SecurityKey("sk-ecdsa", signedtest.Touched)
+			key := teststand.SecurityKey("sk-ecdsa", teststand.Touched)
 			x.w.lists("ada " + key.Public)
 			x.w.policy.Approvals.PIN = true
 			x.says(adaThere, sign(x, key, nil))
@@ -350,7 +350,7 @@ func TestT73Pull(t *testing.T) {
 			x.says(adaThere, sign(x, adaKey, func(s *approval.SignedDecision) { s.Reason = secret }))
 		}, "looks like a secret"},
 		"good, by a security key": {func(x world) {
-			key := signedtest.SecurityKey("sk-ed25519", signedtest.Touched|signedtest.Verified)
+			key := teststand.SecurityKey("sk-ed25519", teststand.Touched|teststand.Verified)
 			x.w.lists("github:ada " + key.Public)
 			x.w.policy.Approvals.Hardware, x.w.policy.Approvals.PIN = true, true
 			x.says(adaThere, sign(x, key, nil))
@@ -502,7 +502,7 @@ func TestT73BreakGlass(t *testing.T) {
 
 // TestT72Denial: a denial needs no signature, and one that is no good is a denial too.
 func TestT72Denial(t *testing.T) {
-	for name, key := range map[string]signedtest.Signer{"good": adaKey, "another's": evesKey} {
+	for name, key := range map[string]teststand.Signer{"good": adaKey, "another's": evesKey} {
 		h, tx, fingerprint := signedPull(t)
 		s := h.w.statement(tx, fingerprint)
 		s.Decision = ledger.Deny
@@ -563,7 +563,7 @@ func TestT72SignedLocally(t *testing.T) {
 	refused(person, nil, "is not signed, which the Policy asks for: countersign approve "+tx+" --sign")
 	fingerprint := "patchset:" + w.history(tx).Transaction().PatchID()
 	s := w.statement(tx, fingerprint)
-	by := func(key signedtest.Signer) *approval.Signature { made := key.Signs(s); return &made }
+	by := func(key teststand.Signer) *approval.Signature { made := key.Signs(s); return &made }
 	refused(person, by(evesKey), "do not list")
 	refused(person, by(bobKey), "lists the key for bob@example.org")
 	refused(ledger.Actor{Kind: "user", ID: "local:eve@example.org", Login: "ada"}, by(adaKey), "lists the key for ada,ada@example.org")
@@ -680,7 +680,7 @@ func TestT73RecordedSignature(t *testing.T) {
 	}
 }
 
-func adaAs(key signedtest.Signer) func(*ledger.Signature) {
+func adaAs(key teststand.Signer) func(*ledger.Signature) {
 	return func(s *ledger.Signature) { s.KeyFingerprint = key.Fingerprint() }
 }
 

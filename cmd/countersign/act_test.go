@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A tool is what all cycles share: the program act, a copy of this repository,
@@ -42,7 +42,7 @@ func newTool(t *testing.T) tool {
 	check(t, copyTree(filepath.Join("..", ".."), filepath.Join(tool.folder, "action")))
 	tool.knowsNoSelf(filepath.Join(tool.folder, "action", calledFile))
 	check(t, os.Mkdir(filepath.Join(tool.folder, "bin"), 0o755))
-	check(t, exectest.WriteFile(filepath.Join(tool.folder, "bin", "go"), []byte(buildOnce)))
+	check(t, teststand.WriteFile(filepath.Join(tool.folder, "bin", "go"), []byte(buildOnce)))
 	return tool
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // attestWorkflow is the workflow of init --attest, as a job's environment names it.
@@ -39,7 +39,7 @@ func fakeSigner(t *testing.T, identity string) (program, count string) {
 	check(t, err)
 	dir := t.TempDir()
 	program, count = filepath.Join(dir, "countersign-sigstore"), filepath.Join(dir, "count")
-	check(t, exectest.WriteFile(program, fmt.Appendf(nil, `#!/bin/sh
+	check(t, teststand.WriteFile(program, fmt.Appendf(nil, `#!/bin/sh
 [ "$1" = sign ] || exit 2
 echo >>'%s'
 payload=$(base64 | tr -d '\n')

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // installer is .github/action/install.sh, run for a made-up action on a Linux
@@ -61,7 +61,7 @@ func newInstaller(t *testing.T, served string) *installer {
 		check(t, os.MkdirAll(filepath.Join(in.dir, folder), 0o755))
 	}
 	fake := "#!/bin/sh\necho \"$CGO_ENABLED $COUNTERSIGN_SIGN_KEY $*\" >> '" + in.dir + "/built'\nwhile [ \"$1\" != -o ]; do shift; done\ncase $3 in .) echo \"${PWD#*/action/}\" ;; *) echo source ;; esac > \"$2\"\n"
-	check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
+	check(t, teststand.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
 	in.env = map[string]string{
 		"PATH": filepath.Join(in.dir, "bin") + ":" + os.Getenv("PATH"), "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
 		"RUNNER_TEMP": filepath.Join(in.dir, "temp"), "GITHUB_ACTION_PATH": filepath.Join(in.dir, "action"),
@@ -182,7 +182,7 @@ func TestT25ProgramOfAnEarlierStep(t *testing.T) {
 			if len(found) != 1 {
 				t.Fatalf("programs: %v", found)
 			}
-			check(t, exectest.WriteFile(found[0], []byte("changed")))
+			check(t, teststand.WriteFile(found[0], []byte("changed")))
 			if program, printed := in.run(); program != "" || !strings.Contains(printed, "nothing is run") {
 				t.Errorf("a changed program was taken: %q\n%s", program, printed)
 			}
@@ -221,7 +221,7 @@ func TestT25Signer(t *testing.T) {
 				in.release("v1.2.3", c.sums)
 			}
 			if c.noGo != "" {
-				check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte("#!/bin/sh\n"+c.noGo+"\n")))
+				check(t, teststand.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte("#!/bin/sh\n"+c.noGo+"\n")))
 			}
 			program, printed := in.run()
 			fails := c.signer == "" && c.stage == "attest"
@@ -241,7 +241,7 @@ func TestT25Signer(t *testing.T) {
 				t.Fatalf("signers: %v", found)
 			}
 			for _, file := range found { // T26 what another step left is looked at again
-				check(t, exectest.WriteFile(file, []byte("changed")))
+				check(t, teststand.WriteFile(file, []byte("changed")))
 				if program, printed := in.run(); program != "" || !strings.Contains(printed, "nothing is run") {
 					t.Errorf("a changed signer was taken: %q\n%s", in.signer, printed)
 				}
@@ -256,7 +256,7 @@ func TestT26BuildOnAMachineOfOnesOwn(t *testing.T) {
 	in := newInstaller(t, "")
 	in.env["RUNNER_ENVIRONMENT"] = "self-hosted"
 	fake := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$GOCACHE $GOMODCACHE\" > \"$2\"\n"
-	check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
+	check(t, teststand.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
 	temp := in.env["RUNNER_TEMP"] + "/countersign/"
 	if got, _ := in.run(); got != temp+"cache "+temp+"modules\n" {
 		t.Errorf("the caches are %s", got)

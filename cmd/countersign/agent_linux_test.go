@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // needsPerl skips a test whose agent speaks as no program of ours would.
@@ -42,7 +42,7 @@ func agentRepo(t *testing.T) playground {
 	s.commit()
 	program, err := os.ReadFile(s.bin)
 	check(t, errors.Join(err, os.Mkdir(filepath.Join(s.dir, "tools"), 0o755)))
-	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/countersign"), program))
+	check(t, teststand.WriteFile(filepath.Join(s.dir, "tools/countersign"), program))
 	code, _, said := runCode(s.agent("--", "true"))
 	if code == cli.ExitRefused && strings.Contains(said, "the agent was not run") {
 		t.Skip("NOTHING OF AGENTS IS TESTED ON THIS MACHINE: ", said)
@@ -258,7 +258,7 @@ cd; cat .claude/settings.json .claude.json .claude/projects/old .claude/plugins/
 for file in .claude/settings.json .claude.json .claude/projects/new .claude/plugins/one .claude/secret .ssh/key; do echo new >$file; done 2>/dev/null
 ln -s ../../.ssh/key .claude/projects/link 2>/dev/null; exit 0
 `
-	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
+	check(t, teststand.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
 	if out, _ := s.runCmd(0, s.agent("--", "claude")); out != strings.Repeat("old\n", 4) {
 		t.Errorf("it sees %q", out)
 	}
@@ -297,7 +297,7 @@ logs=$HOME/.claude/projects/here; mkdir -p "$logs"
 log() { printf '{"type":"assistant","cwd":"%s","message":{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{"command":"%s"}}]}}\n' "$1" "$2"; }
 echo "$*" >greet.txt; eval "$1"
 `
-	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
+	check(t, teststand.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
 	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
 	for i, c := range []struct{ does, recorded, told string }{
 		{`log "$PWD" "export TOKEN=` + secret + `" >"$logs/a.jsonl"`, "export TOKEN=", ""},

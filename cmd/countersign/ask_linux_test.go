@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // Questions, by what an approval is asked for.
@@ -57,7 +57,7 @@ func (p *pseudoTerminal) answers(pairs ...string) {
 // answered with yes is recorded, and nothing else.
 func TestAskByKind(t *testing.T) {
 	long(t)
-	token := exectest.Samples()[1].Text()
+	token := teststand.Samples()[1].Text()
 	workflow := addition(".github/workflows/x.yml", "on: push\n") + addition("config.env", "A=1\n"+token+"\n")
 	for _, c := range []struct {
 		args    []string
@@ -125,7 +125,7 @@ func TestFoundAndMovedAreTold(t *testing.T) {
 // Nobody is asked for what would not count: who proposed a secret cannot excuse it.
 func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	s, file := asked(t)
-	check(t, os.WriteFile(file, []byte(addition("config.env", exectest.Samples()[1].Text()+"\n")), 0o644))
+	check(t, os.WriteFile(file, []byte(addition("config.env", teststand.Samples()[1].Text()+"\n")), 0o644))
 	s.run(0, "review", "--patch", file)
 	id := s.newest()
 	p := newTerminal(t)
@@ -393,7 +393,7 @@ func TestT84Pager(t *testing.T) {
 	s.proposes("a change", addition("new.txt", "shown\n"))
 	through := filepath.Join(s.dir, "paged")
 	pager := filepath.Join(s.dir, "pager.sh")
-	check(t, exectest.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
+	check(t, teststand.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
 	home := filepath.Join(s.dir, "home")
 	check(t, os.MkdirAll(home, 0o755))
 	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tpager = "+pager+"\n"), 0o644))
@@ -480,7 +480,7 @@ func TestT84LongOutput(t *testing.T) {
 	long := s.proposes("another", addition("long.txt", strings.Repeat("a line\n", 100)))
 	through := filepath.Join(s.dir, "paged")
 	pager := filepath.Join(s.dir, "pager.sh")
-	check(t, exectest.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
+	check(t, teststand.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
 	home := filepath.Join(s.dir, "home")
 	check(t, os.MkdirAll(home, 0o755))
 	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[countersign]\n\tpager = "+pager+"\n[core]\n\tpager = false\n"), 0o644))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // cutOffs are places at which a report ends early.
@@ -183,13 +183,13 @@ func TestResumedOnAnothersCommit(t *testing.T) {
 	}
 	// From the second push to the branch on, the server takes nothing: the run is cut off.
 	script := "#!/bin/sh\n[ ! -e off ] || exit 1\n[ \"$1\" = refs/heads/topic ] || exit 0\n[ ! -e once ] || { : > off; exit 1; }\n: > once\n"
-	if err := exectest.WriteFile(hook, []byte(script)); err != nil {
+	if err := teststand.WriteFile(hook, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code == 0 {
 		t.Fatalf("it was not cut off: %s", stderr)
 	}
-	if err := exectest.WriteFile(hook, was); err != nil {
+	if err := teststand.WriteFile(hook, was); err != nil {
 		t.Fatal(err)
 	}
 	a.dir = late

@@ -24,9 +24,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A keyFile is a key that ssh-keygen made and signs with.
@@ -96,7 +96,7 @@ func aboutToSign(dir string, getenv func(string) string, id string, decision led
 	return r, statement, err
 }
 
-// signsCommand is "signs VAR approve|deny TX": a key of signedtest signs a decision on
+// signsCommand is "signs VAR approve|deny TX": a key of teststand signs a decision on
 // all that a transaction asks about. VAR is the line to post; with - it is recorded here.
 func signsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
@@ -104,7 +104,7 @@ func signsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	r, statement, err := aboutToSign(ts.MkAbs("."), ts.Getenv, args[2], ledger.Decision(args[1]))
 	ts.Check(err)
-	signature := signedtest.Ed25519(1).Signs(statement)
+	signature := teststand.Ed25519(1).Signs(statement)
 	if args[0] != "-" {
 		ts.Setenv(args[0], approval.SignedLine(signature))
 		return

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // BenchmarkBigRepository compares whole processes, which take turns, in
@@ -93,7 +93,7 @@ func ourProgram(b *testing.B) string {
 	program := filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
 	fatal(b, err)
-	fatal(b, exectest.WriteFile(program, self))
+	fatal(b, teststand.WriteFile(program, self))
 	return program
 }
 

@@ -23,7 +23,7 @@ var core = []string{
 }
 
 // beside are the packages below pipeline/record/ that decide nothing.
-var beside = []string{"approval/signedtest", "sshsig/signing"}
+var beside = []string{"sshsig/signing"}
 
 // pure are the packages of the standard library that the core may import: none reads a clock but time, and none a file, a
 // variable or a socket.

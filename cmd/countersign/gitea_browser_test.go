@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/pagetest"
 )

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // teaBot is a job beside those of init's workflow without secrets: a bot that ends note.txt
@@ -468,11 +468,11 @@ func teaFails(h *teaRunner) {
 	}
 	h.within(fmt.Sprintf("%d times settle that asks about a pull request, by its event", settled), settled*25)
 	last, tip := h.newest(), h.r.Ref("refs/agent/ledger") // now that no run writes any more
-	h.s.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+	h.s.SetFault(func(_ int, r *http.Request) teststand.Fault {
 		if isAPI(r.URL.Path) && strings.HasSuffix(r.URL.Path, "/comments") {
-			return wiretest.Fault{Kind: wiretest.StatusBefore, Status: http.StatusInternalServerError}
+			return teststand.Fault{Kind: teststand.StatusBefore, Status: http.StatusInternalServerError}
 		}
-		return wiretest.Fault{}
+		return teststand.Fault{}
 	})
 	h.r.Comment(h.ada, p.number, line)
 	h.until("a settle has failed", func() bool {
@@ -500,30 +500,30 @@ func teaFails(h *teaRunner) {
 func teaKilled(h *teaRunner) {
 	for _, at := range []struct {
 		branch, ref string
-		kind        wiretest.Kind
+		kind        teststand.Kind
 		next        func()
 	}{
-		{"bot-before", "refs/agent/ledger", wiretest.Slow, func() { h.dispatch(settleFile) }},
-		{"bot-after", "refs/heads/bot-after", wiretest.Trickle, func() {}}, // its push is the event
+		{"bot-before", "refs/agent/ledger", teststand.Slow, func() { h.dispatch(settleFile) }},
+		{"bot-after", "refs/heads/bot-after", teststand.Trickle, func() {}}, // its push is the event
 	} {
 		p := h.opens(h.r, at.branch)
 		line := p.asked(true)
 		h.idle(0)
 		head, tip := p.tip(), h.r.Ref("refs/agent/ledger")
 		held := make(chan struct{}, 1)
-		h.s.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		h.s.SetFault(func(_ int, r *http.Request) teststand.Fault {
 			if !pushesTo(r, at.ref) {
-				return wiretest.Fault{}
+				return teststand.Fault{}
 			}
 			select {
 			case held <- struct{}{}:
 			default:
 			}
-			return wiretest.Fault{Kind: at.kind, Delay: time.Hour}
+			return teststand.Fault{Kind: at.kind, Delay: time.Hour}
 		})
 		h.r.Comment(h.ada, p.number, line)
 		<-held
-		if at.kind == wiretest.Trickle {
+		if at.kind == teststand.Trickle {
 			h.until("the branch has the commit", func() bool { return p.tip() != head })
 		}
 		h.runner.KillAll()
@@ -533,7 +533,7 @@ func teaKilled(h *teaRunner) {
 				h.lost[run.ID] = true
 			}
 		}
-		if moved := h.r.Ref("refs/agent/ledger") != tip; moved != (at.kind == wiretest.Trickle) {
+		if moved := h.r.Ref("refs/agent/ledger") != tip; moved != (at.kind == teststand.Trickle) {
 			h.Errorf("%s: the ledger moved: %v", at.branch, moved)
 		}
 		h.runner.Start()

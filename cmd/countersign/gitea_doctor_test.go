@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
 // TestGiteaDoctor: what a real server tells of a repository as somebody made it, of one that

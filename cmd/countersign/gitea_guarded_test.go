@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
 // TestGiteaGuarded: on a real Gitea with the guard as a hook of the server nothing gets onto main that nobody signed: by a

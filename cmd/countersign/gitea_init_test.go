@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
 // TestGiteaInit: what init writes is committed and runs on the real runner: a fork's pull request

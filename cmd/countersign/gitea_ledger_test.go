@@ -12,18 +12,18 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A member is somebody's clone of a repository on a real Gitea, who has a token.
 type member struct {
 	playground
-	r     *gitea.Repository
+	r     *forgetest.Repository
 	token string
 }
 
-func join(t *testing.T, r *gitea.Repository, u gitea.User) member {
+func join(t *testing.T, r *forgetest.Repository, u forgetest.User) member {
 	t.Helper()
 	m := member{newSandbox(t, nil), r, u.Token}
 	m.git("clone", "-q", r.RemoteAs(u), m.repo)
@@ -66,7 +66,7 @@ func (m member) wantRefused(name, words, hint string) {
 // wantSound wants n transactions in a ledger that a new clone finds sound, and the server's repository as well.
 func (m member) wantSound(n int) {
 	m.t.Helper()
-	fresh := join(m.t, m.r, gitea.User{Name: "x-access-token", Token: m.token})
+	fresh := join(m.t, m.r, forgetest.User{Name: "x-access-token", Token: m.token})
 	fresh.does(0, "sync")
 	fresh.does(0, "audit")
 	if got := fresh.validLedger(); got != n {
@@ -78,9 +78,9 @@ func (m member) wantSound(n int) {
 // TestT52Gitea: the ledger on a real server that refuses, moves, cleans up, restarts and is written to by many.
 func TestT52Gitea(t *testing.T) {
 	t.Parallel()
-	server := gitea.Start(t)
+	server := forgetest.Start(t)
 	ada, bob, eve := server.User("ada"), server.User("bob"), server.User("eve")
-	begin := func(t *testing.T, name string) (*gitea.Repository, member) {
+	begin := func(t *testing.T, name string) (*forgetest.Repository, member) {
 		t.Helper()
 		r := server.For(t).Repository(ada, ada.Name, name, map[string]string{"a.txt": "a\n"})
 		r.Collaborator(bob, "write")
@@ -217,11 +217,11 @@ func TestT52Gitea(t *testing.T) {
 		}
 		server.For(t).Restart()
 		m.reviews(0, "n2")
-		for i, fault := range []wiretest.Fault{{Kind: wiretest.StatusAfter, Status: 500}, {Kind: wiretest.CutAfter}, {Kind: wiretest.StatusBefore, Status: 500}, {Kind: wiretest.CutAnswer}} {
+		for i, fault := range []teststand.Fault{{Kind: teststand.StatusAfter, Status: 500}, {Kind: teststand.CutAfter}, {Kind: teststand.StatusBefore, Status: 500}, {Kind: teststand.CutAnswer}} {
 			failed := false
-			server.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+			server.SetFault(func(_ int, r *http.Request) teststand.Fault {
 				if failed || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-					return wiretest.Fault{}
+					return teststand.Fault{}
 				}
 				failed = true
 				return fault

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
 // TestGiteaLedgerElsewhere: on a real server the ledger of a public project is in a private repository; a fork's pull

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
 // A teaHub is a real Gitea with the repository acme/site, where ada and bob may write and

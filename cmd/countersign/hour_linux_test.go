@@ -14,9 +14,9 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // An hour is what somebody types at a terminal, and how long the terminal stayed
@@ -24,7 +24,7 @@ import (
 type hour struct {
 	playground
 	program string // "" for this test as the program
-	server  *wiretest.Server
+	server  *teststand.Server
 	delay   time.Duration // of the server's answers; 0 is until the terminal says that a command waits
 	typed   []typed
 }
@@ -44,7 +44,7 @@ func TestScriptedHour(t *testing.T) {
 	long(t, "COUNTERSIGN_HOUR")
 	t.Parallel()
 	rounds, program := 1, os.Getenv("COUNTERSIGN_HOUR")
-	h := &hour{server: wiretest.NewServer(t, wiretest.Options{}), playground: newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {required: 1}\n"})}
+	h := &hour{server: teststand.NewServer(t, teststand.Options{}), playground: newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {required: 1}\n"})}
 	if program != "" {
 		rounds, h.delay = 5, 150*time.Millisecond
 	}
@@ -134,11 +134,11 @@ func (h *hour) types(exit int, waits bool, line string, answers ...string) strin
 	cmd.Env = append(cmd.Env, "TERM=xterm", "PAGER=cat", "NO_COLOR=1", "CI=")
 	verb, _, _ := strings.Cut(line, " ")
 	says := func() bool { return strings.Contains(p.text(), "\r"+verb+": ") }
-	h.server.SetFault(func(int, *http.Request) wiretest.Fault {
+	h.server.SetFault(func(int, *http.Request) teststand.Fault {
 		for end := time.Now().Add(time.Minute); h.delay == 0 && waits && !says() && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
-		return wiretest.Fault{Kind: wiretest.Slow, Delay: h.delay}
+		return teststand.Fault{Kind: teststand.Slow, Delay: h.delay}
 	})
 	began := time.Now()
 	check(h.t, cmd.Start())

@@ -19,10 +19,10 @@ const module = "github.com/countersign-dev/countersign/"
 // behind the same door.
 var mayImport = map[string][]string{
 	"cmd/countersign": {
-		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential",
-		"cmd/countersign/internal/decide", "cmd/countersign/internal/documents", "cmd/countersign/internal/guard", "cmd/countersign/internal/look",
-		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/serve", "cmd/countersign/internal/session",
-		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "pipeline/sandbox", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide",
+		"cmd/countersign/internal/guard", "cmd/countersign/internal/look", "cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls",
+		"cmd/countersign/internal/serve", "cmd/countersign/internal/session", "cmd/countersign/internal/setup", "cmd/countersign/internal/statements",
+		"pipeline/sandbox", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/agent": {
 		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/ledger",
@@ -41,25 +41,19 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/witness",
 	},
 	"cmd/countersign/internal/console": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/credential", "cmd/countersign/internal/rest", "gitstore", "gitstore/attributes",
-		"pipeline", "pipeline/code", "pipeline/effect", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/sandbox", "pipeline/secret",
-		"pipeline/writing", "report/view", "github.com/sethvargo/go-githubactions", "github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/rest", "gitstore", "gitstore/git", "pipeline", "pipeline/code", "pipeline/effect",
+		"pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/sandbox", "pipeline/secret", "pipeline/writing", "report/view",
+		"github.com/sethvargo/go-githubactions", "github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
 	},
-	"cmd/countersign/internal/credential": {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/decide": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/escape",
-		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/rest",
+		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/escape", "pipeline/forge", "pipeline/lookup",
+		"pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
+		"pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
-	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/atomicfile", "pipeline/document", "pipeline/effect",
-		"pipeline/record/canon", "pipeline/record/ledger", "github.com/spf13/cobra",
-	},
-	"cmd/countersign/internal/forgetest":       {},
-	"cmd/countersign/internal/forgetest/gitea": {"gitstore/wire/wiretest", "pipeline/exectest"},
+	"cmd/countersign/internal/forgetest": {"pipeline/teststand"},
 	"cmd/countersign/internal/gitea": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 	},
@@ -67,7 +61,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign/internal/github/githubtest": {
-		"pipeline/exectest", "github.com/getkin/kin-openapi/openapi3", "github.com/getkin/kin-openapi/openapi3filter",
+		"pipeline/teststand", "github.com/getkin/kin-openapi/openapi3", "github.com/getkin/kin-openapi/openapi3filter",
 		"github.com/getkin/kin-openapi/routers", "github.com/vektah/gqlparser/v2", "github.com/vektah/gqlparser/v2/ast",
 		"github.com/vektah/gqlparser/v2/parser", "github.com/vektah/gqlparser/v2/validator", "github.com/vektah/gqlparser/v2/validator/rules",
 	},
@@ -119,14 +113,13 @@ var mayImport = map[string][]string{
 		"pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/session": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/gitea",
-		"cmd/countersign/internal/github", "cmd/countersign/internal/rest", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline",
-		"pipeline/atomicfile", "pipeline/checks", "pipeline/code", "pipeline/escape", "pipeline/evidence", "pipeline/explain", "pipeline/fault",
-		"pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/observation", "pipeline/online", "pipeline/page",
-		"pipeline/parallel", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/sshsig", "pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/workspace",
-		"pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github",
+		"cmd/countersign/internal/rest", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/checks",
+		"pipeline/code", "pipeline/escape", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
+		"pipeline/input", "pipeline/lookup", "pipeline/observation", "pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/review",
+		"pipeline/sandbox", "pipeline/secret", "pipeline/workspace", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/setup": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console", "cmd/countersign/internal/gitea",
@@ -138,21 +131,23 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/session",
-		"gitstore", "pipeline/atomicfile", "pipeline/attest", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge",
-		"pipeline/lookup", "pipeline/page", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"gitstore", "pipeline/atomicfile", "pipeline/attest", "pipeline/document", "pipeline/effect", "pipeline/evidence", "pipeline/explain",
+		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/page", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/verifier":       {"report/html"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
 	"cmd/verify": {"gitstore/packfile", "gitstore/verdict", "pipeline/record/audit"},
 	"gitstore": {
-		"gitstore/attributes", "gitstore/git", "gitstore/lineage", "gitstore/packfile", "gitstore/wire", "pipeline/code", "pipeline/fault",
-		"pipeline/lookup", "pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
-		"github.com/go-git/go-git/v5", "github.com/gofrs/flock",
+		"gitstore/git", "gitstore/lineage", "gitstore/packfile", "gitstore/wire", "pipeline/code", "pipeline/fault", "pipeline/lookup",
+		"pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "github.com/go-git/go-git/v5",
+		"github.com/gofrs/flock",
 	},
-	"gitstore/attributes": {"gitstore/git", "pipeline/record/canon", "pipeline/record/patch"},
-	"gitstore/git":        {"gitstore/packfile", "pipeline/fault", "pipeline/parallel", "github.com/go-git/go-git/v5"},
+	"gitstore/git": {
+		"gitstore/packfile", "pipeline/fault", "pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "github.com/go-git/go-git/v5",
+	},
 	"gitstore/lineage": {
 		"gitstore/packfile", "pipeline/fault", "pipeline/record/audit/history", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
 		"github.com/go-git/go-git/v5",
@@ -162,8 +157,7 @@ var mayImport = map[string][]string{
 		"gitstore/lineage", "gitstore/packfile", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/ledger",
 		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
-	"gitstore/wire":          {"gitstore/packfile", "pipeline/fault", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
-	"gitstore/wire/wiretest": {"gitstore/packfile", "pipeline/exectest"},
+	"gitstore/wire": {"gitstore/packfile", "pipeline/fault", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"pipeline": {
 		"pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
 		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
@@ -192,7 +186,6 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/sshsig",
 	},
-	"pipeline/exectest": {},
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -239,7 +232,6 @@ var mayImport = map[string][]string{
 	"pipeline/record/approval": {
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
 	},
-	"pipeline/record/approval/signedtest": {"pipeline/record/approval", "golang.org/x/crypto"},
 	"pipeline/record/audit": {
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
 	},
@@ -268,14 +260,15 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/storetest": {
 		"pipeline", "pipeline/code", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/page",
-		"pipeline/record/approval", "pipeline/record/approval/signedtest", "pipeline/record/audit/history", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/review", "pipeline/secret", "pipeline/writing",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/review", "pipeline/secret", "pipeline/teststand", "pipeline/writing",
 	},
-	"pipeline/witness": {"pipeline/fault", "pipeline/record/canon", "golang.org/x/mod"},
+	"pipeline/teststand": {"gitstore/packfile", "pipeline/record/approval", "golang.org/x/crypto"},
+	"pipeline/witness":   {"pipeline/fault", "pipeline/record/canon", "golang.org/x/mod"},
 	"pipeline/workspace": {
-		"gitstore/attributes", "pipeline/atomicfile", "pipeline/checks", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel",
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/sandbox",
-		"github.com/rogpeppe/go-internal", "golang.org/x/sys",
+		"gitstore/git", "pipeline/atomicfile", "pipeline/checks", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/sandbox", "github.com/rogpeppe/go-internal",
+		"golang.org/x/sys",
 	},
 	"pipeline/writing": {
 		"pipeline/fault", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "github.com/oklog/ulid/v2",
@@ -307,7 +300,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/approval/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/pagetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/teststand", "pipeline/storetest", "cmd/countersign/internal/github/githubtest", "report/pagetest", "cmd/countersign/internal/forgetest"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // remoteKilled is a change on its way through the pipeline in a clone, with the
 // ledger on a remote: what there is before the steps that are killed.
 type remoteKilled struct {
 	playground
-	server *wiretest.Server
+	server *teststand.Server
 	way    remoteWay
 	steps  []remoteStep
 	want   remoteEnd // what is there after steps that are left alone
@@ -119,7 +119,7 @@ deleted file mode 100644
 `
 
 func newRemoteKilled(t *testing.T, way remoteWay) *remoteKilled {
-	k := &remoteKilled{playground: newSandbox(t, remoteFiles), server: wiretest.NewServer(t, wiretest.Options{}), way: way}
+	k := &remoteKilled{playground: newSandbox(t, remoteFiles), server: teststand.NewServer(t, teststand.Options{}), way: way}
 	bare := k.server.Bare("before.git")
 	check(t, os.RemoveAll(filepath.Join(bare.Dir, "hooks"))) // fewer files to copy
 	k.git("init", "-q", "-b", "main", "--template=")

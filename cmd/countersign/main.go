@@ -18,9 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/guard"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
@@ -42,8 +40,8 @@ func main() {
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 		SetGCPercent: debug.SetGCPercent,
 	}
-	if credential.IsExtension(os.Args[0]) {
-		app.GH = &credential.Keeper{Path: os.Getenv("PATH")}
+	if console.IsExtension(os.Args[0]) {
+		app.GH = &console.Keeper{Path: os.Getenv("PATH")}
 	}
 	os.Exit(Main(app))
 }
@@ -76,7 +74,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 	others := pulls.Others{Cosign: proofs.CosignSettled, Watch: proofs.Watch, Record: proofs.RecordSettings}
 	root.AddCommand(slices.Concat(
 		change.Commands(a, change.Others{Ask: decide.AskPerson, Open: pulls.Open}), decide.Commands(a), look.Commands(a), pulls.Commands(a, others),
-		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a), documents.Commands(a),
+		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a),
 	)...)
 	root.AddCommand(pulls.Command(a, others), guard.Command(a))
 	cli.AddHelp(root)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestMCPRefused: what is refused says what to mend, and leaves nothing behind.
@@ -32,7 +32,7 @@ func TestMCPRefused(t *testing.T) {
 	s := newServed(t, map[string]string{"c.txt": "c\n", "two.txt": "x\ny\nx\n", ".github/countersign.yml": "version: 1\nlimits: {bytes: 2000, files: 2}\nsecrets: {mode: refuse}\n"})
 	check(t, os.Symlink("/etc/passwd", filepath.Join(s.repo, "link")))
 	s.commit()
-	planted := exectest.Samples()[0].Text()
+	planted := teststand.Samples()[0].Text()
 	c := s.mcp()
 	edit := func(path, from, to string) obj {
 		return obj{"edits": []obj{{"path": path, "old_text": from, "new_text": to}}}
@@ -303,7 +303,7 @@ func TestT74NoWayToDecide(t *testing.T) {
 func TestMCPSecrets(t *testing.T) {
 	s := newServed(t, todoFiles)
 	c := s.mcp()
-	planted := exectest.Samples()[0].Text()
+	planted := teststand.Samples()[0].Text()
 	args := obj{"patch": addition("k.txt", planted+"\n"), "summary": "with " + planted}
 	all := fmt.Sprint(c.answers("explain_policy", obj{"patch": args["patch"]}))
 	proposed := c.answers("propose_patch", args)

@@ -19,14 +19,14 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A planting is a whole run with one made-up secret somewhere in it.
 type planting struct {
 	*testing.T
-	secret  exectest.Sample
+	secret  teststand.Sample
 	dir     string
 	env     map[string]string
 	policy  string
@@ -105,7 +105,7 @@ func TestT47Planted(t *testing.T) {
 	if !hasSandbox(t.TempDir()) {
 		t.Skip("no sandbox here: two of the positions are what commands print")
 	}
-	samples := exectest.Samples()[:20]
+	samples := teststand.Samples()[:20]
 	for i := range 60 {
 		if !everything() && (i >= len(positions) || i%3 != 0) {
 			continue
@@ -121,7 +121,7 @@ func TestT47Planted(t *testing.T) {
 	}
 }
 
-func newPlanting(t *testing.T, s exectest.Sample) *planting {
+func newPlanting(t *testing.T, s teststand.Sample) *planting {
 	p := &planting{T: t, secret: s, dir: t.TempDir(), base: map[string]string{}, patch: plainPatch, policy: "version: 1\n", env: map[string]string{
 		"HOME": t.TempDir(), "USER": "tester", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.Getenv("PATH"), "TMPDIR": os.Getenv("TMPDIR"),
 	}}
@@ -308,7 +308,7 @@ func (p *planting) search() {
 	} else if !p.refused {
 		p.Error("there is no ledger")
 	}
-	for _, form := range exectest.Encodings(p.secret.Value) {
+	for _, form := range teststand.Encodings(p.secret.Value) {
 		for where, data := range found {
 			if bytes.Contains(data, form) {
 				p.Errorf("%s holds the secret as %.60q", where, form)

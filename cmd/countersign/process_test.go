@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // playground is a repository and a copy of the program that any user may run.
@@ -33,7 +33,7 @@ func newSandbox(t *testing.T, files map[string]string) playground {
 	if os.Link(program, s.bin) != nil {
 		data, err := os.ReadFile(program)
 		check(t, err)
-		check(t, exectest.WriteFile(s.bin, data))
+		check(t, teststand.WriteFile(s.bin, data))
 	}
 	check(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(s.bin, 0o755)))
 	check(t, os.MkdirAll(s.repo, 0o755))

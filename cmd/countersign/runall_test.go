@@ -24,12 +24,12 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -206,7 +206,7 @@ func BenchmarkRunAll(b *testing.B) {
 	start, program := crowd(b, all, approved), filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
 	fatal(b, err)
-	fatal(b, exectest.WriteFile(program, self))
+	fatal(b, teststand.WriteFile(program, self))
 	for _, to := range []string{"worktree", "ref"} {
 		b.Run(to, func(b *testing.B) {
 			var ours, theirs time.Duration

@@ -29,13 +29,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/pipeline/document"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestMain makes this test binary be the program where it is called as that is, for tests with processes.
@@ -52,7 +51,7 @@ func TestMain(m *testing.M) {
 		Getenv: os.Getenv, Now: scriptClock(os.Getenv), Entropy: scriptEntropy(os.Getenv), SetGCPercent: debug.SetGCPercent,
 	}
 	if name == "gh-countersign" {
-		app.GH = &credential.Keeper{Path: os.Getenv("PATH")}
+		app.GH = &console.Keeper{Path: os.Getenv("PATH")}
 	}
 	os.Exit(Main(app))
 }
@@ -73,9 +72,9 @@ func runTests(m *testing.M) int {
 	if runtime.GOOS == "windows" {
 		first, second = first+".exe", second+".exe"
 	}
-	err = errors.Join(err, readErr, os.Chmod(bin, 0o755), exectest.WriteFile(first, program))
+	err = errors.Join(err, readErr, os.Chmod(bin, 0o755), teststand.WriteFile(first, program))
 	if err == nil && os.Link(first, second) != nil { // a file system that has no links
-		err = exectest.WriteFile(second, program)
+		err = teststand.WriteFile(second, program)
 	}
 	err = errors.Join(err, os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
 	if err != nil {
@@ -205,14 +204,14 @@ func deriveIDs(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // sample is the made-up secret of one kind.
-func sample(ts *testscript.TestScript, kind string) exectest.Sample {
-	for _, s := range exectest.Samples() {
+func sample(ts *testscript.TestScript, kind string) teststand.Sample {
+	for _, s := range teststand.Samples() {
 		if s.Kind == kind {
 			return s
 		}
 	}
 	ts.Fatalf("no secret of the kind %q", kind)
-	return exectest.Sample{}
+	return teststand.Sample{}
 }
 
 // plant puts a made-up secret where @SECRET@ stands: plant KIND FILE...
@@ -261,7 +260,7 @@ func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	ledger, err := objects.Output()
 	ts.Check(err)
 	for _, text := range append(texts, string(ledger)) {
-		for _, form := range exectest.Encodings(sample(ts, args[0]).Value) {
+		for _, form := range teststand.Encodings(sample(ts, args[0]).Value) {
 			if strings.Contains(text, string(form)) {
 				ts.Fatalf("the %s is there as %q", args[0], form)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // The codes of JSON-RPC.
@@ -304,7 +304,7 @@ func TestServeApplyFails(t *testing.T) {
 func TestServeSecrets(t *testing.T) {
 	s := newServed(t, todoFiles)
 	var out strings.Builder
-	sample := exectest.Samples()[0]
+	sample := teststand.Samples()[0]
 	text := sample.Text()
 	hear := func(a answer) answer {
 		fmt.Fprintf(&out, "%v\n", a)
@@ -327,7 +327,7 @@ func TestServeSecrets(t *testing.T) {
 		t.Error("it was not applied")
 	}
 	out.WriteString(strings.Join(s.events, ""))
-	for _, form := range exectest.Encodings(sample.Value) {
+	for _, form := range teststand.Encodings(sample.Value) {
 		if strings.Contains(out.String(), string(form)) {
 			t.Errorf("the client was told %q", form)
 		}

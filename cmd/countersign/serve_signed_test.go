@@ -7,13 +7,13 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var (
-	adasKey  = signedtest.Ed25519(1)
-	evesKey  = signedtest.Ed25519(3)
+	adasKey  = teststand.Ed25519(1)
+	evesKey  = teststand.Ed25519(3)
 	signOnly = "version: 1\napprovals: {keys: keys, signed: require}\nprotected: [{paths: [c.txt], required: 1}]\n"
 )
 
@@ -21,7 +21,7 @@ var (
 // waits for two approvals: req_1 of the change, req_2 of a protected path.
 func signedServed(t *testing.T) (s *served, id string, statement approval.SignedDecision) {
 	s = newServed(t, map[string]string{
-		"c.txt": "c\n", ".github/countersign.yml": signOnly, "keys": "ada@localhost " + adasKey.Public + "\nbob@localhost " + signedtest.Ed25519(2).Public + "\n",
+		"c.txt": "c\n", ".github/countersign.yml": signOnly, "keys": "ada@localhost " + adasKey.Public + "\nbob@localhost " + teststand.Ed25519(2).Public + "\n",
 	})
 	id = s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	if got := s.apply(id)["pendingApprovals"].([]any); len(got) != 2 {
@@ -46,7 +46,7 @@ func (s *served) statement(id string, decision ledger.Decision) approval.SignedD
 // another's, or of something else.
 func TestT73ServeSigned(t *testing.T) {
 	s, id, good := signedServed(t)
-	line := func(key signedtest.Signer, change func(*approval.SignedDecision)) string {
+	line := func(key teststand.Signer, change func(*approval.SignedDecision)) string {
 		statement := good
 		if change != nil {
 			change(&statement)
@@ -86,7 +86,7 @@ func TestT73ServeSigned(t *testing.T) {
 		"a broken glass":      {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Decision, s.Fingerprints = approval.BreakGlass, []string{plain} })}, "params.signature is to break-glass"},
 		"break-glass":         {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Decision, s.Fingerprints = approval.BreakGlass, []string{plain} }), "decision": "break-glass"}, "it is approve or deny"},
 		"another key":         {obj{"signature": line(evesKey, nil)}, "do not list"},
-		"bob's key":           {obj{"signature": line(signedtest.Ed25519(2), nil)}, "lists the key for bob@localhost"},
+		"bob's key":           {obj{"signature": line(teststand.Ed25519(2), nil)}, "lists the key for bob@localhost"},
 		"another patch":       {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} })}, "the signature does not count"},
 		"another transaction": {obj{"signature": line(adasKey, func(s *approval.SignedDecision) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" })}, "another transaction"},
 		"a pull request": {obj{"signature": line(adasKey, func(s *approval.SignedDecision) {

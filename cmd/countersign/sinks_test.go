@@ -23,6 +23,7 @@ func TestT47OneDoor(t *testing.T) {
 		"session/print.go": "Tell", "session/checks.go": "Run", "change/review.go": "showDryRun reviewAgain", "change/run_all.go": "run",
 		"change/agent.go": "attend",                                     // who writes there itself
 		"setup/demo.go":   "runDemo run", "statements/helper.go": "run", // runs of this program; the answers of countersign-sigstore
+		"console/git.go": "runGit", "console/ssh.go": "Sign", // what those programs print
 		"setup/init.go": "showInit", "serve/mcp.go": "serveMCP Warn", "look/list.go": "diffCommand list listCommand",
 		"console/terminal.go": "Page Browse", "pulls/action.go": "runAction actionSite actionAttest actionDigest",
 	}

@@ -5,6 +5,12 @@
 // WithoutPrograms says so: a command that may come to any is not run without it. It ends with
 // its context, its output is bounded, and repositories of other users are refused as git
 // refuses them (safe.directory).
+//
+// What the files of a commit look like when Git checks them out, and what Git makes of a file when it compares or adds it, is
+// told by [Attributes]: line endings, $Id$ and encodings, as gitattributes(5) and the configuration have them. Which attributes
+// a file has is git's word. What they do is done here, since git would run filters in the working tree (T84), would take any
+// text for an $Id$, and converts no content that is not an object yet. The program of a filter is run outside the repository.
+// The order is Git's. Checking out: $Id$, line endings, encoding, filter. Adding: the same backwards.
 package git
 
 import (

@@ -1,4 +1,4 @@
-package packfile
+package packfile_test
 
 import (
 	"os"

@@ -20,7 +20,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -34,7 +34,7 @@ func withUser(url, userinfo string) string { return strings.Replace(url, "://", 
 // given, and told what became of them.
 func TestCredentials(t *testing.T) {
 	want := wire.Basic("ada", secret)
-	_, side := httpSide(t, wiretest.Options{Authorization: want})
+	_, side := httpSide(t, teststand.Options{Authorization: want})
 	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for name, c := range map[string]struct {
 		given, has string
@@ -73,7 +73,7 @@ func TestCredentials(t *testing.T) {
 
 func TestAuthorization(t *testing.T) {
 	want := wire.Basic("x-access-token", secret)
-	srv, side := httpSide(t, wiretest.Options{Authorization: want})
+	srv, side := httpSide(t, teststand.Options{Authorization: want})
 	extra, err := wire.ExtraHeader("AUTHORIZATION: " + want)
 	if err != nil {
 		t.Fatal(err)
@@ -130,14 +130,14 @@ func TestExtraHeader(t *testing.T) {
 // The first request may be sent elsewhere on the same host, and the others follow.
 func TestRedirect(t *testing.T) {
 	want := wire.Basic("u", secret)
-	srv, side := httpSide(t, wiretest.Options{Authorization: want})
+	srv, side := httpSide(t, teststand.Options{Authorization: want})
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
 	moved := func(location string) {
-		srv.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		srv.SetFault(func(_ int, r *http.Request) teststand.Fault {
 			if strings.HasPrefix(r.URL.Path, "/old/") {
-				return wiretest.Fault{Kind: wiretest.StatusBefore, Status: 301, Location: location}
+				return teststand.Fault{Kind: teststand.StatusBefore, Status: 301, Location: location}
 			}
-			return wiretest.Fault{}
+			return teststand.Fault{}
 		})
 	}
 	moved("/r.git/info/refs?service=git-upload-pack")
@@ -172,21 +172,21 @@ func TestRedirect(t *testing.T) {
 
 // No request, and so no credential, goes to another host or to http.
 func TestNoOtherHost(t *testing.T) {
-	other := wiretest.NewServer(t, wiretest.Options{})
+	other := teststand.NewServer(t, teststand.Options{})
 	other.Bare("r.git")
 	statuses := []int{301, 302, 303, 307, 308}
 	if os.Getenv("COUNTERSIGN_LONG") == "" {
 		statuses = statuses[:1]
 	}
-	for _, o := range []wiretest.Options{{}, {TLS: true}} {
+	for _, o := range []teststand.Options{{}, {TLS: true}} {
 		srv, side := httpSide(t, o)
 		side.o.Authorization = wire.Basic("u", secret)
 		host := strings.Replace(other.Listener.Addr().String(), "127.0.0.1", "localhost", 1)
 		for _, to := range []string{other.URL("r.git"), "http://" + host + "/r.git", "//" + other.Listener.Addr().String() + "/r.git"} {
 			for _, status := range statuses {
-				srv.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+				srv.SetFault(func(_ int, r *http.Request) teststand.Fault {
 					location := to + strings.TrimPrefix(r.URL.RequestURI(), "/r.git")
-					return wiretest.Fault{Kind: wiretest.StatusBefore, Status: status, Location: location}
+					return teststand.Fault{Kind: teststand.StatusBefore, Status: status, Location: location}
 				})
 				s := side.open(t)
 				next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
@@ -208,12 +208,12 @@ func TestNoOtherHost(t *testing.T) {
 
 // Whatever goes wrong, no error and no print has the secret.
 func TestNoSecretInErrors(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for _, userinfo := range []string{secret, "u:" + secret, secret + ":x"} {
 		url := withUser(side.url, userinfo)
 		var errs []error
-		for _, f := range wiretest.All() {
+		for _, f := range teststand.All() {
 			s := open(t, url, wire.Options{})
 			srv.SetFault(fault(f))
 			_, tip := s.Tip(t.Context(), ledger)
@@ -330,7 +330,7 @@ func newKey(t *testing.T) (ssh.Signer, []byte) {
 // TestSSHKeys: OpenSSH's client takes the key and the hosts that it is given, and what it says of others is understood.
 func TestSSHKeys(t *testing.T) {
 	sshd, rightKey := newSSHServer(t)
-	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
+	repo := teststand.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
 	url := "ssh://git@" + sshd.address + strings.ReplaceAll(repo.Dir, " ", "%20")
 	dir := t.TempDir()
 	_, key := newKey(t)

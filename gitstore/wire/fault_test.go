@@ -15,21 +15,21 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // faults are one of each kind, and all with COUNTERSIGN_LONG.
-func faults() []wiretest.Fault {
+func faults() []teststand.Fault {
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		return wiretest.All()
+		return teststand.All()
 	}
-	return wiretest.Some()
+	return teststand.Some()
 }
 
 // Whatever happens to a push, nil means done, and the same push sent again
 // brings what the first should have.
 func TestT61PushFaults(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	for _, f := range faults() {
 		t.Run(f.String(), func(t *testing.T) {
 			old := side.repo.Ref(ledger)
@@ -43,7 +43,7 @@ func TestT61PushFaults(t *testing.T) {
 			if strings.Contains(err.Error(), "<") {
 				t.Errorf("the error has the page: %v", err)
 			}
-			applied := strings.HasSuffix(string(f.Kind), "after") || f.Kind == wiretest.CutAnswer || f.Kind == wiretest.Truncate
+			applied := strings.HasSuffix(string(f.Kind), "after") || f.Kind == teststand.CutAnswer || f.Kind == teststand.Truncate
 			tip, err := s.Tip(t.Context(), ledger)
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestT61PushFaults(t *testing.T) {
 
 // No fault makes a ref look absent, and no fault makes half a pack a pack.
 func TestT61ReadFaults(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	for _, f := range faults() {
@@ -94,26 +94,26 @@ func TestT61ReadFaults(t *testing.T) {
 // What a server fails to answer once is read again, in a call as a whole, and what it refuses is not.
 // What is pushed is sent once, and so is a read without anything to wait with.
 func TestT61ReadAgain(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	var waits []time.Duration
 	side.o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
-	fails := func(f wiretest.Fault, n int64) {
+	fails := func(f teststand.Fault, n int64) {
 		waits = nil
 		var times atomic.Int64
 		times.Store(n)
-		srv.SetFault(func(int, *http.Request) wiretest.Fault {
+		srv.SetFault(func(int, *http.Request) teststand.Fault {
 			if times.Add(-1) < 0 {
-				return wiretest.Fault{}
+				return teststand.Fault{}
 			}
 			return f
 		})
 	}
-	stays := func(f wiretest.Fault) bool {
-		return f.Status == 400 || f.Status == 401 || f.Status == 403 || f.Status == 404 || f.Body != "" || f.Kind == wiretest.HTMLBefore || f.Kind == wiretest.HTMLAfter
+	stays := func(f teststand.Fault) bool {
+		return f.Status == 400 || f.Status == 401 || f.Status == 403 || f.Status == 404 || f.Body != "" || f.Kind == teststand.HTMLBefore || f.Kind == teststand.HTMLAfter
 	}
-	for i, f := range append(faults(), wiretest.Fault{Kind: wiretest.StatusBefore, Status: 400}) {
+	for i, f := range append(faults(), teststand.Fault{Kind: teststand.StatusBefore, Status: 400}) {
 		pause := time.Second
 		if f.Status == 429 {
 			pause = time.Minute
@@ -145,7 +145,7 @@ func TestT61ReadAgain(t *testing.T) {
 		req.Wants[0] = tip
 	}
 
-	bad := wiretest.Fault{Kind: wiretest.StatusBefore, Status: 502}
+	bad := teststand.Fault{Kind: teststand.StatusBefore, Status: 502}
 	fails(bad, 9)
 	if _, err := side.open(t).Tip(t.Context(), ledger); err == nil || fmt.Sprint(waits) != "[1s 2s 4s 8s]" {
 		t.Errorf("502 for ever: %v after %v", err, waits)
@@ -166,18 +166,18 @@ func TestT61ReadAgain(t *testing.T) {
 
 // A pack that is cut off is asked for again, but for one that was handed on already.
 func TestT61CutPackAgain(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 	waits := 0
 	side.o.Wait = func(context.Context, time.Duration) error { waits++; return nil }
-	for _, kind := range []wiretest.Kind{wiretest.CutAnswer, wiretest.Truncate} {
+	for _, kind := range []teststand.Kind{teststand.CutAnswer, teststand.Truncate} {
 		waits = 0
 		s := side.open(t)
 		mustTip(t, s, ledger, tip)
 		once := func() {
 			cut := false
-			srv.SetFault(func(int, *http.Request) (f wiretest.Fault) {
+			srv.SetFault(func(int, *http.Request) (f teststand.Fault) {
 				if !cut {
 					f.Kind, cut = kind, true
 				}
@@ -197,10 +197,10 @@ func TestT61CutPackAgain(t *testing.T) {
 
 // The types that callers may tell apart.
 func TestT61ErrorTypes(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	s := side.open(t)
 	tip := func(status int) error {
-		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.StatusBefore, Status: status, Body: "words\x1b[31m of the server\r\n"}))
+		srv.SetFault(fault(teststand.Fault{Kind: teststand.StatusBefore, Status: status, Body: "words\x1b[31m of the server\r\n"}))
 		_, err := s.Tip(t.Context(), ledger)
 		var e *wire.Error
 		if !errors.As(err, &e) || e.URL != side.url || !strings.HasPrefix(err.Error(), side.url+`: asking for "refs/agent/ledger": `) {
@@ -226,14 +226,14 @@ func TestT61ErrorTypes(t *testing.T) {
 		}
 	}
 	var network *wire.NetworkError
-	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutBefore}))
+	srv.SetFault(fault(teststand.Fault{Kind: teststand.CutBefore}))
 	if _, err := s.Tip(t.Context(), ledger); !errors.As(err, &network) || network.Timeout() {
 		t.Errorf("cut: %v", err)
 	}
 	srv.SetFault(nil)
 	commit := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	mustTip(t, s, ledger, commit)
-	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutAnswer}))
+	srv.SetFault(fault(teststand.Fault{Kind: teststand.CutAnswer}))
 	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{commit}}); !errors.As(err, &network) {
 		t.Errorf("cut in a pack: %v", err)
 	}
@@ -246,9 +246,9 @@ func TestT61ErrorTypes(t *testing.T) {
 	}
 }
 
-func tip2(t *testing.T, srv *wiretest.Server, s *wire.Server, status int) error {
+func tip2(t *testing.T, srv *teststand.Server, s *wire.Server, status int) error {
 	t.Helper()
-	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.StatusBefore, Status: status}))
+	srv.SetFault(fault(teststand.Fault{Kind: teststand.StatusBefore, Status: status}))
 	_, err := s.Tip(t.Context(), ledger)
 	return err
 }
@@ -290,12 +290,12 @@ func TestT61Reports(t *testing.T) {
 	for name, r := range reports {
 		bodies[name] = band(r)
 	}
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	sshd, overSSH := sshSide(t)
 	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	adv := pkt(packfile.None.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
 	try := func(body string) (http, ssh error) {
-		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}))
+		srv.SetFault(fault(teststand.Fault{Kind: teststand.BodyBefore, Body: body}))
 		sshd.SetAnswer(adv + body)
 		return side.open(t).Push(t.Context(), ledger, packfile.None, next, pack), overSSH.open(t).Push(t.Context(), ledger, packfile.None, next, pack)
 	}
@@ -308,7 +308,7 @@ func TestT61Reports(t *testing.T) {
 		t.Errorf("a good one: http %v, ssh %v", http, ssh)
 	}
 	for _, kind := range []string{"text/html", "application/x-git-upload-pack-result", "application/x-git-receive-pack-result-2"} {
-		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: band(good), Type: kind}))
+		srv.SetFault(fault(teststand.Fault{Kind: teststand.BodyBefore, Body: band(good), Type: kind}))
 		if err := side.open(t).Push(t.Context(), ledger, packfile.None, next, pack); err == nil {
 			t.Errorf("a report of type %s was believed", kind)
 		}
@@ -408,11 +408,11 @@ func TestT61Advertisements(t *testing.T) {
 		"a name with a tab":    first + pkt(h+" refs/agent/ledger\tx\n") + "0000",
 		"capabilities damaged": pkt(h+" refs/heads/a\x00agent= agent=\n") + "0000",
 	}
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	sshd, overSSH := sshSide(t)
 	service := pkt("# service=git-upload-pack\n") + "0000"
 	try := func(header, list string) (http, ssh error) {
-		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: header + list}))
+		srv.SetFault(fault(teststand.Fault{Kind: teststand.BodyBefore, Body: header + list}))
 		sshd.SetAnswer(list)
 		_, http = side.open(t).Tip(t.Context(), ledger)
 		_, ssh = overSSH.open(t).Tip(t.Context(), ledger)
@@ -442,7 +442,7 @@ func TestT61Advertisements(t *testing.T) {
 // What a server says before the pack is bounded, too.
 func TestT61EndlessHead(t *testing.T) {
 	const h = "1234567890123456789012345678901234567890"
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	sshd, overSSH := sshSide(t)
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
 	req := wire.FetchRequest{Wants: []packfile.ID{tip}, Depth: 1}
@@ -454,7 +454,7 @@ func TestT61EndlessHead(t *testing.T) {
 		s := side.open(t)
 		srv.SetFault(nil)
 		mustTip(t, s, ledger, tip)
-		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: endless}))
+		srv.SetFault(fault(teststand.Fault{Kind: teststand.BodyBefore, Body: endless}))
 		sshd.SetAnswer(pkt(h+" HEAD\x00shallow side-band-64k\n") + "0000" + endless)
 		_, http := s.Fetch(t.Context(), req)
 		_, ssh := overSSH.open(t).Fetch(t.Context(), req)
@@ -505,22 +505,22 @@ func TestT61Timeouts(t *testing.T) {
 		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, packfile.None, next, pack))
 	}
 	t.Run("http", func(t *testing.T) {
-		srv, side := httpSide(t, wiretest.Options{})
-		for _, kind := range []wiretest.Kind{wiretest.Slow, wiretest.Trickle} {
-			srv.SetFault(fault(wiretest.Fault{Kind: kind, Delay: time.Minute}))
+		srv, side := httpSide(t, teststand.Options{})
+		for _, kind := range []teststand.Kind{teststand.Slow, teststand.Trickle} {
+			srv.SetFault(fault(teststand.Fault{Kind: kind, Delay: time.Minute}))
 			all(t, side)
 		}
 	})
 	t.Run("http, in the pack", func(t *testing.T) {
-		srv, side := httpSide(t, wiretest.Options{})
+		srv, side := httpSide(t, teststand.Options{})
 		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 1<<20)})
 		var asked atomic.Bool // for the pack
-		srv.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+		srv.SetFault(func(_ int, r *http.Request) teststand.Fault {
 			if !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
-				return wiretest.Fault{}
+				return teststand.Fault{}
 			}
 			asked.Store(true)
-			return wiretest.Fault{Kind: wiretest.Trickle, Delay: time.Minute}
+			return teststand.Fault{Kind: teststand.Trickle, Delay: time.Minute}
 		})
 		for side.o.Timeout = 200 * time.Millisecond; !asked.Load(); side.o.Timeout *= 2 {
 			_, err := side.open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{tip}})
@@ -550,7 +550,7 @@ func TestT61Timeouts(t *testing.T) {
 	})
 	t.Run("file, in what inherits stderr", func(t *testing.T) {
 		side := fileSide(t)
-		other := wiretest.Bare(t, filepath.Join(t.TempDir(), "other"))
+		other := teststand.Bare(t, filepath.Join(t.TempDir(), "other"))
 		dir := t.TempDir()
 		side.repo.Git("config", "core.alternateRefsCommand", ">"+dir+"/begun || exit 1; until [ -e "+dir+"/release -o ! -d "+dir+" ]; do sleep 0.05; done; >"+dir+"/done #")
 		write(t, filepath.Join(side.repo.Dir, "objects", "info", "alternates"), filepath.Join(other.Dir, "objects")+"\n")
@@ -563,11 +563,11 @@ func TestT61Timeouts(t *testing.T) {
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
-		srv, side := httpSide(t, wiretest.Options{})
+		srv, side := httpSide(t, teststand.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
-		srv.SetFault(func(int, *http.Request) wiretest.Fault {
+		srv.SetFault(func(int, *http.Request) teststand.Fault {
 			cancel()
-			return wiretest.Fault{Kind: wiretest.Slow, Delay: time.Minute}
+			return teststand.Fault{Kind: teststand.Slow, Delay: time.Minute}
 		})
 		if _, err := side.open(t).Tip(ctx, ledger); !errors.Is(err, context.Canceled) {
 			t.Error(err)

@@ -15,14 +15,14 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const ledger = "refs/agent/ledger"
 
 // A side is a repository as one transport shows it.
 type side struct {
-	repo wiretest.Repo
+	repo teststand.Repo
 	url  string
 	o    wire.Options
 }
@@ -46,21 +46,21 @@ func open(t *testing.T, url string, o wire.Options) *wire.Server {
 }
 
 // trust are options for a server of httptest with TLS.
-func trust(s *wiretest.Server) wire.Options {
+func trust(s *teststand.Server) wire.Options {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	return wire.Options{TLS: &tls.Config{RootCAs: roots}}
 }
 
-func sshSide(t *testing.T) (*wiretest.SSH, side) {
-	s := wiretest.NewSSH(t)
-	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
+func sshSide(t *testing.T) (*teststand.SSH, side) {
+	s := teststand.NewSSH(t)
+	repo := teststand.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
 	return s, side{repo, s.URL(repo.Dir), wire.Options{SSH: wire.SSH{Program: s.Program, Batch: true}}}
 }
 
 // HEAD is what the default branch is at, and nothing where that has no commit.
 func TestHead(t *testing.T) {
-	_, side := httpSide(t, wiretest.Options{})
+	_, side := httpSide(t, teststand.Options{})
 	s := open(t, side.url, wire.Options{})
 	mustTip(t, s, "HEAD", packfile.None)
 	side.repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
@@ -74,8 +74,8 @@ func TestHead(t *testing.T) {
 	mustTip(t, s, "HEAD", tip)
 }
 
-func httpSide(t *testing.T, o wiretest.Options) (*wiretest.Server, side) {
-	s := wiretest.NewServer(t, o)
+func httpSide(t *testing.T, o teststand.Options) (*teststand.Server, side) {
+	s := teststand.NewServer(t, o)
 	repo := s.Bare("r.git")
 	if o.TLS {
 		return s, side{repo, s.URL("r.git"), trust(s)}
@@ -84,7 +84,7 @@ func httpSide(t *testing.T, o wiretest.Options) (*wiretest.Server, side) {
 }
 
 func fileSide(t *testing.T) side {
-	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
+	repo := teststand.Bare(t, filepath.Join(t.TempDir(), "r"))
 	repo.Git("config", "uploadpack.allowFilter", "true")
 	repo.Git("config", "uploadpack.allowAnySHA1InWant", "true")
 	return side{repo: repo, url: repo.Dir}
@@ -92,8 +92,8 @@ func fileSide(t *testing.T) side {
 
 // everySide runs a test on each transport.
 func everySide(t *testing.T, f func(t *testing.T, s side)) {
-	t.Run("http", func(t *testing.T) { _, s := httpSide(t, wiretest.Options{}); f(t, s) })
-	t.Run("https", func(t *testing.T) { _, s := httpSide(t, wiretest.Options{TLS: true}); f(t, s) })
+	t.Run("http", func(t *testing.T) { _, s := httpSide(t, teststand.Options{}); f(t, s) })
+	t.Run("https", func(t *testing.T) { _, s := httpSide(t, teststand.Options{TLS: true}); f(t, s) })
 	t.Run("ssh", func(t *testing.T) { _, s := sshSide(t); f(t, s) })
 	t.Run("file", func(t *testing.T) { f(t, fileSide(t)) })
 }
@@ -117,9 +117,9 @@ func mustPush(t *testing.T, s *wire.Server, old, next packfile.ID, pack []byte) 
 }
 
 // unpack gives a pack to git and returns the repository that has it.
-func unpack(t *testing.T, pack []byte) wiretest.Repo {
+func unpack(t *testing.T, pack []byte) teststand.Repo {
 	t.Helper()
-	r := wiretest.Bare(t, filepath.Join(t.TempDir(), "unpacked"))
+	r := teststand.Bare(t, filepath.Join(t.TempDir(), "unpacked"))
 	file := filepath.Join(r.Dir, "objects", "pack", "it.pack")
 	if err := os.WriteFile(file, pack, 0o600); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestFetchPart(t *testing.T) {
 }
 
 func TestFetchRefuses(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{NoFilter: true, NoAnyWant: true})
+	srv, side := httpSide(t, teststand.Options{NoFilter: true, NoAnyWant: true})
 	tip := side.repo.Commit(ledger, map[string]string{"a": strings.Repeat("x", 1000)})
 	s := side.open(t)
 	mustTip(t, s, ledger, tip)
@@ -277,7 +277,7 @@ func TestFetchLimitEverywhere(t *testing.T) {
 
 // A push is one request, and a session is one connection.
 func TestRequestsAndConnections(t *testing.T) {
-	for _, o := range []wiretest.Options{{}, {TLS: true}} {
+	for _, o := range []teststand.Options{{}, {TLS: true}} {
 		srv, side := httpSide(t, o)
 		s := side.open(t)
 		first, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
@@ -288,7 +288,7 @@ func TestRequestsAndConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		srv.FailPush(wiretest.Fault{Kind: wiretest.StatusBefore, Status: 500})
+		srv.FailPush(teststand.Fault{Kind: teststand.StatusBefore, Status: 500})
 		if err := s.Push(t.Context(), ledger, first, first, pack); err == nil {
 			t.Error("a 500 was success")
 		}
@@ -330,10 +330,10 @@ func TestManyRefs(t *testing.T) {
 }
 
 func TestTooManyRefs(t *testing.T) {
-	srv, http := httpSide(t, wiretest.Options{})
+	srv, http := httpSide(t, teststand.Options{})
 	sshd, ssh := sshSide(t)
 	endless := pkt("1234567890123456789012345678901234567890 refs/heads/a\x00agent=x\n") + uniqueRefs(65<<20)
-	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: pkt("# service=git-upload-pack\n") + "0000" + endless}))
+	srv.SetFault(fault(teststand.Fault{Kind: teststand.BodyBefore, Body: pkt("# service=git-upload-pack\n") + "0000" + endless}))
 	sshd.SetAnswer(endless)
 	for name, s := range map[string]side{"http": http, "ssh": ssh} {
 		if _, err := s.open(t).Tip(t.Context(), ledger); !errors.Is(err, wire.ErrTooLarge) {
@@ -342,12 +342,12 @@ func TestTooManyRefs(t *testing.T) {
 	}
 }
 
-func fault(f wiretest.Fault) func(int, *http.Request) wiretest.Fault {
-	return func(int, *http.Request) wiretest.Fault { return f }
+func fault(f teststand.Fault) func(int, *http.Request) teststand.Fault {
+	return func(int, *http.Request) teststand.Fault { return f }
 }
 
 func TestNames(t *testing.T) {
-	srv, side := httpSide(t, wiretest.Options{})
+	srv, side := httpSide(t, teststand.Options{})
 	s := side.open(t)
 	one, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for _, ref := range []string{"", "HEAD", "main", "refs/heads/a b", "refs/heads/a\x00report-status", "refs/heads/a\n", "refs/heads/../x", "refs/heads/\x7f", "/refs/heads/x", "refs//x"} {
@@ -371,7 +371,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestNotFound(t *testing.T) {
-	srv, _ := httpSide(t, wiretest.Options{})
+	srv, _ := httpSide(t, teststand.Options{})
 	sshd, side := sshSide(t)
 	for _, url := range []string{srv.URL("none"), filepath.Join(t.TempDir(), "none")} {
 		_, err := open(t, url, wire.Options{}).Tip(t.Context(), ledger)

@@ -10,8 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A standIn is a program in ssh's place that notes its arguments and runs the
@@ -27,7 +26,7 @@ func standIn(t *testing.T, name string, simple bool) (program string, calls func
 	if simple {
 		probed = "exit 1"
 	}
-	err := exectest.WriteFile(program, []byte(`#!/bin/sh
+	err := teststand.WriteFile(program, []byte(`#!/bin/sh
 printf '[%s]' "$@" >>'`+dir+`/calls'
 echo >>'`+dir+`/calls'
 [ "$1" = -G ] && `+probed+`
@@ -56,7 +55,7 @@ func TestSSHProgram(t *testing.T) {
 	putty, puttyCalls := standIn(t, "TortoisePlink.exe", false)
 	other, otherCalls := standIn(t, "connect", false)
 	simple, simpleCalls := standIn(t, "connect", true)
-	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r"))
+	repo := teststand.Bare(t, filepath.Join(t.TempDir(), "it's r"))
 	tip := repo.Commit(ledger, map[string]string{"a": "1"})
 	run := "[git-upload-pack '" + strings.ReplaceAll(repo.Dir, "'", `'\''`) + "']"
 	path := strings.ReplaceAll(repo.Dir, " ", "%20")
@@ -132,7 +131,7 @@ func TestT84Dashes(t *testing.T) {
 // What ssh says is shown without what a terminal would heed.
 func TestSSHWords(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "ssh")
-	if err := exectest.WriteFile(program, []byte("#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")); err != nil {
+	if err := teststand.WriteFile(program, []byte("#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, "host:r", wire.Options{SSH: wire.SSH{Program: program}})

@@ -15,24 +15,24 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var (
 	now    = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
-	signer = signedtest.Ed25519(7)
+	signer = teststand.Ed25519(7)
 	commit = strings.Repeat("c", 40)
 	tree   = strings.Repeat("7", 40)
 	parent = strings.Repeat("b", 40)
 )
 
 // sign is an attest.SignFunc of a key for tests.
-func sign(by signedtest.Signer) attest.SignFunc {
+func sign(by teststand.Signer) attest.SignFunc {
 	return func(namespace string, message []byte) (string, error) { return by.Sign(namespace, message), nil }
 }
 

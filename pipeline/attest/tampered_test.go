@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // foreign verifies with nothing of ours: DSSE by secure-systems-lab's library, the SSH
@@ -165,7 +165,7 @@ func TestT79Tampered(t *testing.T) {
 	payload, armored := decode(t, e.Payload), decode(t, e.Signatures[0].Sig)
 
 	// Every value of the statement, under the old signature, and under that of somebody else.
-	other := signedtest.Ed25519(8)
+	other := teststand.Ed25519(8)
 	for at, forged := range leaves(t, payload) {
 		refuse("payload "+at, with(func(e *attest.Envelope) { e.Payload = b64(forged) }))
 		refuse("payload "+at+" signed by another", with(func(e *attest.Envelope) {

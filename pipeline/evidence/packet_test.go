@@ -17,16 +17,16 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var (
 	packetNow = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
-	signer    = signedtest.Ed25519(7)
+	signer    = teststand.Ed25519(7)
 )
 
 // A sample is one as it is written, before it is signed.

@@ -13,16 +13,16 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // disposed is a ledger with a transaction that says what became of an exception.
-func disposed(t *testing.T, files fstest.MapFS, mail, about string, key *signedtest.Signer, change func(*observation.Disposition)) fstest.MapFS {
+func disposed(t *testing.T, files fstest.MapFS, mail, about string, key *teststand.Signer, change func(*observation.Disposition)) fstest.MapFS {
 	t.Helper()
 	meta := by(observedID, mail)
 	d := &observation.Disposition{About: about, As: observation.Accepted, Reason: "it is right"}
@@ -100,14 +100,14 @@ func observed(t *testing.T, files fstest.MapFS, meta *ledger.Meta, o observation
 // why; what does not hold is as if it were not there.
 func TestReviews(t *testing.T) {
 	whole, ids := ledgerOf(t, storetest.Whole)
-	pushed, key, other := strings.Repeat("e", 40), signedtest.Ed25519(1), signedtest.Ed25519(2)
+	pushed, key, other := strings.Repeat("e", 40), teststand.Ed25519(1), teststand.Ed25519(2)
 	list, err := sshsig.ParseAllowedSigners([]byte("bob@example.org " + key.Public + "\nfay@example.org,eve@example.org " + other.Public))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
 		mail, about, policy string
-		by                  *signedtest.Signer
+		by                  *teststand.Signer
 		change              func(*observation.Disposition)
 		shown               bool
 		why                 string // it does not count

@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func start() files {
@@ -205,10 +205,10 @@ func rules(paths ...string) string {
 // TestRules: merges and bots that a rule of the Policy accounts for.
 func TestRules(t *testing.T) {
 	base := start().with(".github/countersign.yml", rules("/go.sum", "/go.mod", "/lock", "/.gitattributes"))
-	bot, eve := signedtest.Ed25519(1), signedtest.Ed25519(2)
+	bot, eve := teststand.Ed25519(1), teststand.Ed25519(2)
 	line := func(options string) string { return "bot@example.org " + options + " " + bot.Public + "\n" }
 	const whom = `namespaces="git"`
-	signs := func(r *repo, name string, f files, by signedtest.Signer, parents ...string) string {
+	signs := func(r *repo, name string, f files, by teststand.Signer, parents ...string) string {
 		return r.signed(r.commit(name, f, parents...), by.Sign)
 	}
 	for name, c := range map[string]struct {
@@ -292,7 +292,7 @@ func TestRules(t *testing.T) {
 // TestT79MergeOfWhatWasBefore: what is from before the oldest transaction is not judged where the
 // branch had it. A merge that brings it to the branch is explained by no rule.
 func TestT79MergeOfWhatWasBefore(t *testing.T) {
-	bot := signedtest.Ed25519(1)
+	bot := teststand.Ed25519(1)
 	base := start().with(".github/countersign.yml", rules("/go.sum")).with("keys", `bot@example.org namespaces="git" `+bot.Public+"\n")
 	evil := base.with("other", "b\n")
 	for name, c := range map[string]struct {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestT79RuleForARange: what a bot signed is a commit on its own parents. All that changed between
@@ -13,7 +13,7 @@ import (
 // accounted for as a commit that does not.
 func TestT79RuleForARange(t *testing.T) {
 	t.Parallel()
-	bot := signedtest.Ed25519(1)
+	bot := teststand.Ed25519(1)
 	base := start().with(".github/countersign.yml", rules("/go.sum")).with("keys", "bot@example.org namespaces=\"git\" "+bot.Public+"\n")
 	for name, c := range map[string]struct {
 		make func(r *repo, root string) (tip string)

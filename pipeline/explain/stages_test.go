@@ -22,12 +22,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -78,8 +78,8 @@ func local(who ledger.Actor) ledger.Actor {
 	return ledger.Actor{Kind: who.Kind, ID: "local:" + who.Login + "@example.org", Login: who.Login}
 }
 
-var keys = map[string]signedtest.Signer{
-	"ada": signedtest.Ed25519(1), "bea": signedtest.Ed25519(2), "eve": signedtest.Ed25519(3), "bot": signedtest.Ed25519(4), "cyd": signedtest.SecurityKey("sk-ed25519", signedtest.Touched),
+var keys = map[string]teststand.Signer{
+	"ada": teststand.Ed25519(1), "bea": teststand.Ed25519(2), "eve": teststand.Ed25519(3), "bot": teststand.Ed25519(4), "cyd": teststand.SecurityKey("sk-ed25519", teststand.Touched),
 }
 
 func (w *stages) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // claudeText is a line of Claude Code's in which the agent says something.
@@ -49,7 +49,7 @@ func TestT47TraceSecretsAtTheCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, sample := range exectest.Samples() {
+	for i, sample := range teststand.Samples() {
 		if i%4 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
 			continue
 		}

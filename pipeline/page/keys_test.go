@@ -7,16 +7,16 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // T94, L22: a recorded Policy that takes keys, or passkeys of a page, which the commit that it names does not, is told.
 func TestT94CodeKeys(t *testing.T) {
 	const at = "https://acme.github.io"
 	tree := fstest.MapFS{
-		".github/countersign.yml": {Data: []byte("version: 1\napprovals: {keys: keys, passkeys: \"" + at + "\"}\n")}, "keys": {Data: []byte("ada " + signedtest.Ed25519(1).Public + "\n")},
-		"others": {Data: []byte("eve " + signedtest.Ed25519(2).Public + "\n")},
+		".github/countersign.yml": {Data: []byte("version: 1\napprovals: {keys: keys, passkeys: \"" + at + "\"}\n")}, "keys": {Data: []byte("ada " + teststand.Ed25519(1).Public + "\n")},
+		"others": {Data: []byte("eve " + teststand.Ed25519(2).Public + "\n")},
 	}
 	read := page.CodeKeys(func(commit string) (fs.FS, error) {
 		if commit != "here" {

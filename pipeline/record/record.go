@@ -11,7 +11,7 @@
 //
 // # What is trusted
 //
-// The packages below this one (but sshsig/signing and approval/signedtest) decide; they are
+// The packages below this one (but sshsig/signing) decide; they are
 // the core, and are not promised: they may change with each release. They hold no clock, no file, no network, no
 // process and no Git, and import the standard library, golang.org/x/crypto,
 // golang.org/x/text and a YAML parser; a test holds them to that, and to 10,000 lines of

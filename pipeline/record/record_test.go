@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // load is a directory in memory.
@@ -133,7 +133,7 @@ func TestT12ExactlyRedacted(t *testing.T) {
 		for _, tree := range []fstest.MapFS{before, after} {
 			tree["link"], tree["other"] = file("a.txt", fs.ModeSymlink|0o777), file("x", 0o644)
 		}
-		before["a.txt"], after["a.txt"] = file("a\nb\n", 0o644), file("a\n"+exectest.Samples()[0].Value+"\n", 0o644)
+		before["a.txt"], after["a.txt"] = file("a\nb\n", 0o644), file("a\n"+teststand.Samples()[0].Value+"\n", 0o644)
 		before["b.bin"], after["b.bin"] = file("\x00bin", 0o644), file("\x00new", 0o644)
 		before["run"], after["run"] = file("#!/bin/sh\n", 0o644), file("#!/bin/sh\n", 0o755)
 		before["d/old"], after["d/new"] = file("moved\n", 0o644), file("moved\n", 0o644)
@@ -145,7 +145,7 @@ func TestT12ExactlyRedacted(t *testing.T) {
 	for want, edits := range map[string][]func(before, after fstest.MapFS){
 		"a.txt is not as it was approved": {
 			func(_, after fstest.MapFS) {
-				after["a.txt"].Data = []byte("a\n" + exectest.Samples()[1].Value + "\n")
+				after["a.txt"].Data = []byte("a\n" + teststand.Samples()[1].Value + "\n")
 			},
 			func(_, after fstest.MapFS) { after["a.txt"].Data = []byte("a\n<REDACTED:aws-access-token>\n") },
 		},

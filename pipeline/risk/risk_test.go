@@ -9,12 +9,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func text(s string) *patch.File    { return &patch.File{Mode: patch.Regular, Data: []byte(s)} }
@@ -215,7 +215,7 @@ func TestOfDiff(t *testing.T) {
 // that they have in the file.
 func TestT75SecretsOfDiff(t *testing.T) {
 	base := map[string]*patch.File{"f": text(strings.Repeat("x\n", 20) + "\ny\n")}
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		leak := strings.Repeat("x\n", 20) + "\n" + s.Text() + "\n\np\u0430y\n"
 		set := between(t, base, map[string]*patch.File{"f": text(leak)})
 		d, err := patch.Parse(set.Bytes())

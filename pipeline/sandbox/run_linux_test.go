@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // sh is a script for the sandbox's shell.
@@ -58,9 +58,9 @@ func TestResults(t *testing.T) {
 				dir := openDir(t)
 				must(t, os.WriteFile(filepath.Join(dir, "data"), nil, 0o644))
 				must(t, os.WriteFile(filepath.Join(dir, "junk"), []byte("\x00\x01"), 0o755))
-				must(t, exectest.WriteFile(filepath.Join(dir, "here"), []byte("#!/bin/sh\necho here\n")))
+				must(t, teststand.WriteFile(filepath.Join(dir, "here"), []byte("#!/bin/sh\necho here\n")))
 				must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
-				must(t, exectest.WriteFile(filepath.Join(dir, "sub", "here"), []byte("#!/bin/sh\necho here\n")))
+				must(t, teststand.WriteFile(filepath.Join(dir, "sub", "here"), []byte("#!/bin/sh\necho here\n")))
 				r := run(t, s, dir, c.command)
 				if r.ExitCode != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr {
 					t.Errorf("got %d %q %q %q", r.ExitCode, r.Signal, r.Stdout, r.Stderr)
@@ -148,7 +148,7 @@ func TestT34NothingOfTheRepositoryIsExecuted(t *testing.T) {
 	script := "#!/bin/sh\ntouch " + filepath.Join(dir, "executed") + "\n"
 	for _, name := range []string{".git/hooks/post-checkout", ".git/hooks/pre-commit", "true", "sh", ".profile", ".bashrc", ".envrc", "bin/true"} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		must(t, exectest.WriteFile(filepath.Join(dir, name), []byte(script)))
+		must(t, teststand.WriteFile(filepath.Join(dir, name), []byte(script)))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, ".git/config"), []byte("[core]\n\tfsmonitor = ./true\n\thooksPath = .\n"), 0o644))
 	for _, s := range boxes(sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Path: ".:bin::/usr/bin:/bin", Self: executable}) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,7 +22,7 @@ func TestSetuid(t *testing.T) {
 	program := filepath.Join(w.tools, "setuid")
 	b, err := os.ReadFile(w.attacker())
 	must(t, err)
-	must(t, exectest.WriteFile(program, b))
+	must(t, teststand.WriteFile(program, b))
 	must(t, os.Chmod(program, 0o755|os.ModeSetuid))
 	outside := exec.Command(program, "attack", "isroot")
 	outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65533, Gid: 65533}}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	}
 	program, err := os.ReadFile(executable)
 	must(t, err)
-	must(t, exectest.WriteFile(w.attacker(), program))
+	must(t, teststand.WriteFile(w.attacker(), program))
 	w.listen(t)
 	w.startVictim(t)
 	w.openDescriptor(t)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func configured(t *testing.T, config string) *secret.Finder {
@@ -22,7 +22,7 @@ func configured(t *testing.T, config string) *secret.Finder {
 
 // A repository's own file: rules, allowlists, disabled and changed rules.
 func TestNew(t *testing.T) {
-	token := exectest.Samples()[1].Value
+	token := teststand.Samples()[1].Value
 	const own = "[[rules]]\nid = \"Acme Key\"\nregex = '''\\bacme-([a-z]{4})\\b'''\nkeywords = [\"acme\"]\n"
 	for name, c := range map[string]struct{ config, text, want string }{
 		"empty":            {"", token, "<REDACTED:github-pat>"},
@@ -56,7 +56,7 @@ func TestNew(t *testing.T) {
 
 // Paths of a repository's allowlists hold where a path is known.
 func TestNewPaths(t *testing.T) {
-	token := exectest.Samples()[1].Value
+	token := teststand.Samples()[1].Value
 	set := change(t, nil, map[string]string{"testdata/a": token + "\n", "src/a": token + "x\n"})
 	f := configured(t, "[allowlist]\npaths = ['''^testdata/''']")
 	if found := fmt.Sprint(f.Patch(set)); found != "[{src/a 1 github-pat}]" && found != "[{src/a 1 github-pat} {testdata/a 1 github-pat}]" {

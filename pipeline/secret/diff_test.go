@@ -9,10 +9,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // change is a Patchset that turns one tree of files into another.
@@ -95,7 +95,7 @@ var positions = map[string]func(s string) (before, after map[string]string){
 		return map[string]string{"a.png": "\x00\x01"}, map[string]string{"a.png": "\x89PNG\x00\xff\xfe " + s + " \x00\x00rest"}
 	},
 	"wide binary": func(s string) (_, _ map[string]string) {
-		return nil, map[string]string{"a.bin": "MZ\x00\x00\xff" + string(exectest.Encodings(s)[13]) + "\xff"}
+		return nil, map[string]string{"a.bin": "MZ\x00\x00\xff" + string(teststand.Encodings(s)[13]) + "\xff"}
 	},
 	"Latin-1": func(s string) (_, _ map[string]string) {
 		return map[string]string{"a": "caf\xe9\n"}, map[string]string{"a": "caf\xe9\n\xff\xfe" + " " + s + " \xe9\n"}
@@ -108,7 +108,7 @@ var positions = map[string]func(s string) (before, after map[string]string){
 // T47, T50: wherever in a patch a secret is, the diff does not show it.
 func TestT47DiffPositions(t *testing.T) {
 	for name, position := range positions {
-		for _, s := range exectest.Samples() {
+		for _, s := range teststand.Samples() {
 			before, after := position(s.Text())
 			out := redactDiff(t, secret.Default(), change(t, before, after).Bytes())
 			for _, line := range strings.Split(s.Value, "\n") {
@@ -125,7 +125,7 @@ func TestT47DiffPositions(t *testing.T) {
 
 // T50: split over added lines, with removed lines in between.
 func TestT50DiffSplit(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		if strings.Contains(s.Value, "\n") {
 			continue
 		}
@@ -149,7 +149,7 @@ func TestT50DiffSplit(t *testing.T) {
 
 // T47: names, in every header line.
 func TestT47DiffNames(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		if s.Before != "" || strings.ContainsAny(s.Value, "\n:") || s.Kind == "azure client secret" {
 			continue // no part of a name, or a rule that wants a quote beside it
 		}
@@ -167,7 +167,7 @@ func TestT47DiffNames(t *testing.T) {
 
 // T47: what follows a hunk header, and text that is no part of a diff.
 func TestT47DiffElsewhere(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		if strings.Contains(s.Value, "\n") {
 			continue
 		}

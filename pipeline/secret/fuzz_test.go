@@ -5,12 +5,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func FuzzText(f *testing.F) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		f.Add(s.Text())
 		f.Add("a\n" + s.Text()[:len(s.Text())/2] + "\n\"" + s.Text()[len(s.Text())/2:] + "<REDACTED:jwt>")
 		f.Add(planted(s.Text())[3] + planted(s.Text())[9])
@@ -21,7 +21,7 @@ func FuzzText(f *testing.F) {
 }
 
 func FuzzDiff(f *testing.F) {
-	for _, s := range exectest.Samples()[14:] {
+	for _, s := range teststand.Samples()[14:] {
 		for _, position := range positions {
 			f.Add(change(f, first(position(s.Text())), second(position(s.Text()))).Bytes())
 		}

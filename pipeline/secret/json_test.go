@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func asJSON(t *testing.T, v any) []byte {
@@ -20,7 +20,7 @@ func asJSON(t *testing.T, v any) []byte {
 
 // T47: values, keys, diffs, and a secret that another string gives away.
 func TestT47JSON(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		before, after := positions["context"](s.Text())
 		doc := asJSON(t, map[string]any{
 			"summary": "uses " + s.Value, "list": []any{1.5, nil, true, map[string]any{"deep": s.Text()}},
@@ -48,7 +48,7 @@ func TestT47JSON(t *testing.T) {
 
 // T48: typed values stay, as do documents without a secret.
 func TestT48JSONTyped(t *testing.T) {
-	token := exectest.Samples()[1].Value
+	token := teststand.Samples()[1].Value
 	typed := func(key, value string) bool { return key == "files" && strings.HasPrefix(value, "ok/") }
 	for in, want := range map[string]string{
 		`{"files": ["ok/` + token + `", "no/` + token + `"], "n": 1.0}`: `{"files":["ok/` + token + `","no/<REDACTED:github-pat>"],"n":1}`,
@@ -66,7 +66,7 @@ func TestT48JSONTyped(t *testing.T) {
 
 // T47: errors show nothing of the document.
 func TestT47JSONErrors(t *testing.T) {
-	one, two := exectest.SamplesFrom(7)[1].Value, exectest.SamplesFrom(8)[1].Value
+	one, two := teststand.SamplesFrom(7)[1].Value, teststand.SamplesFrom(8)[1].Value
 	for _, doc := range []string{
 		`{"` + one + `":1,"` + two + `":2}`, `{"` + one + `":1,"` + one + `":2}`, `{"` + one + `"`, one, `{"a":"` + one + "\x01\"}",
 	} {
@@ -79,7 +79,7 @@ func TestT47JSONErrors(t *testing.T) {
 
 // A sink takes a Redacted, and there is no way around a Finder to one.
 func TestT47Redacted(t *testing.T) {
-	token := exectest.Samples()[1].Value
+	token := teststand.Samples()[1].Value
 	r := secret.Default().Redact("see " + token)
 	if text, err := r.MarshalText(); err != nil || string(text) != r.String() {
 		t.Errorf("%q, %v", text, err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // Redacting twice is redacting once, in texts and diffs that are made of what
@@ -24,7 +24,7 @@ func TestIdempotent(t *testing.T) {
 		seeds = 40
 	}
 	for seed := range seeds {
-		parts := ingredients(exectest.SamplesFrom(seed))
+		parts := ingredients(teststand.SamplesFrom(seed))
 		for range 25 {
 			var b strings.Builder
 			for range 3 + r.IntN(25) {
@@ -37,7 +37,7 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
-func ingredients(samples []exectest.Sample) []string {
+func ingredients(samples []teststand.Sample) []string {
 	parts := []string{
 		"key=", "token: ", "password = \"", "\"", "'", "\n", "\n", "\n\t\"", "\" +\n", "\\\n", "\\n", " ", " ", "=", ">", "<", "%41", "%", "\\u0041", "+", ".", "/",
 		"<REDACTED:jwt>", "<REDACTED:generic-api-key>", "<REDACTED:nonsense>", "<REDACTED:", "hunter2!", "hunter", "correct horse", "-----BEGIN ", "-----END PRIVATE KEY-----",

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // T46, T50: what a patch introduces, and what it does not.
@@ -16,7 +16,7 @@ func TestT46PatchPositions(t *testing.T) {
 		"binary": 1, "wide binary": 1, "Latin-1": 2, "base64": 2,
 	}
 	for name, position := range positions {
-		for _, s := range exectest.Samples() {
+		for _, s := range teststand.Samples() {
 			before, after := position(s.Text())
 			found := secret.Default().Patch(change(t, before, after))
 			want := lines[name]
@@ -29,7 +29,7 @@ func TestT46PatchPositions(t *testing.T) {
 
 // T50: a rename brings a secret to a new place.
 func TestT50Rename(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		text := "one\ntwo\n" + s.Text() + "\n"
 		set := change(t, map[string]string{"old.txt": text}, map[string]string{"new.txt": text})
 		found := secret.Default().Patch(set)
@@ -63,7 +63,7 @@ func TestT46WithinKey(t *testing.T) {
 }
 
 func pem() string {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		if s.Kind == "private key" {
 			return s.Value
 		}
@@ -73,7 +73,7 @@ func pem() string {
 
 // T46: a secret near a change, in lines that stay, is not introduced.
 func TestT46NotIntroduced(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		for _, between := range []int{0, 5, 50} {
 			before := s.Text() + "\n" + strings.Repeat("() \n", between) + "old\n" + strings.Repeat("() \n", between) + s.Text() + "\n"
 			set := change(t, map[string]string{"a": before}, map[string]string{"a": strings.Replace(before, "old\n", "(1)\n(2)\n", 1)})
@@ -113,7 +113,7 @@ func TestT46HalfKeys(t *testing.T) {
 // Two runs at once give what one gives: a Finder may be shared.
 func TestConcurrent(t *testing.T) {
 	f := secret.Default().Knowing("hunter2!")
-	before, after := positions["added line"](exectest.Samples()[1].Text() + " hunter2!")
+	before, after := positions["added line"](teststand.Samples()[1].Text() + " hunter2!")
 	diff := change(t, before, after).Bytes()
 	want := f.Diff(diff)
 	done := make(chan []byte)

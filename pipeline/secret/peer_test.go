@@ -12,9 +12,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // The rules of gitleaks.toml as gitleaks reads them, with nothing of this
@@ -150,7 +150,7 @@ func TestT46AsGitleaks(t *testing.T) {
 		texts = 24
 	}
 	for seed := range uint64(texts) {
-		text := shapes(r, names, exectest.SamplesFrom(seed))
+		text := shapes(r, names, teststand.SamplesFrom(seed))
 		out := f.Text(text)
 		for _, finding := range detected(c, text) {
 			found++
@@ -167,7 +167,7 @@ func TestT46AsGitleaks(t *testing.T) {
 
 // shapes is a text in which about a third of the lines hold what a rule may
 // look for.
-func shapes(r *rand.Rand, names []string, samples []exectest.Sample) string {
+func shapes(r *rand.Rand, names []string, samples []teststand.Sample) string {
 	const hex, alnum = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	sizes := []int{8, 12, 14, 15, 16, 17, 18, 20, 22, 24, 25, 26, 30, 32, 34, 36, 37, 40, 43, 44, 45, 50, 60, 64, 73, 90, 140}
 	of := func(n int, alphabet string) string {

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // absent fails if out holds the secret in any form.
 func absent(t *testing.T, out []byte, value string) {
 	t.Helper()
-	for i, form := range exectest.Encodings(value) {
+	for i, form := range teststand.Encodings(value) {
 		if bytes.Contains(out, form) {
 			t.Errorf("form %d of the secret is in the output:\n%.2000q", i, out)
 		}
@@ -43,7 +43,7 @@ func redacted(t *testing.T, f *secret.Finder, s string) string {
 
 // T46: each kind, alone and in a sentence.
 func TestT46Samples(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		t.Run(s.Kind, func(t *testing.T) {
 			for _, text := range []string{s.Text(), "we saw " + s.Text() + " in it\n", "x\n  " + s.Text() + "\ny", "f(" + s.Text() + ")"} {
 				out := redacted(t, secret.Default(), text)
@@ -69,7 +69,7 @@ func planted(text string) []string {
 		padded := []byte(strings.Repeat(":", shift) + text)
 		out = append(out, base64.StdEncoding.EncodeToString(padded), base64.RawURLEncoding.EncodeToString(padded))
 	}
-	for _, form := range exectest.Encodings(text)[7:] {
+	for _, form := range teststand.Encodings(text)[7:] {
 		out = append(out, string(form))
 	}
 	return out
@@ -77,7 +77,7 @@ func planted(text string) []string {
 
 // T50: encodings, up to three within one another.
 func TestT50Encodings(t *testing.T) {
-	for k, s := range exectest.Samples() {
+	for k, s := range teststand.Samples() {
 		if k%4 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
 			continue
 		}
@@ -105,7 +105,7 @@ func TestT50Encodings(t *testing.T) {
 
 // T50: a run of digits that begins with others' digits.
 func TestT50Glued(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		for n := range 5 {
 			low := strings.Repeat("0", n) + hex.EncodeToString([]byte(s.Text()))
 			if out := redacted(t, secret.Default(), low); strings.Contains(out, low[8:]) {
@@ -122,7 +122,7 @@ func TestT50Glued(t *testing.T) {
 // T50: split over lines, as text and as code splits it.
 func TestT50SplitOverLines(t *testing.T) {
 	for _, joint := range []string{"\n", "\r\n", "\n\t", "\" +\n\t\"", "\"\n\"", "\\\n", "'\n  . '", " \n "} {
-		for _, s := range exectest.Samples() {
+		for _, s := range teststand.Samples() {
 			if strings.Contains(s.Value, "\n") || s.Kind == "password" && !strings.ContainsAny(joint, "\"'\\") {
 				continue // a key block, and what cannot be told from a short value
 			}
@@ -142,7 +142,7 @@ func TestT50SplitOverLines(t *testing.T) {
 // T50: base64 that is broken into lines of 16 digits, and a secret of which
 // each character has a line.
 func TestT50BrokenLines(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		code := base64.StdEncoding.EncodeToString([]byte(s.Text()))
 		var wrapped []string
 		for ; len(code) > 16; code = code[16:] {
@@ -164,7 +164,7 @@ func TestT50BrokenLines(t *testing.T) {
 
 // T47: what is found once is redacted wherever it stands.
 func TestT47EveryOccurrence(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		word := s.Value
 		if i := strings.IndexByte(word, '\n'); i >= 0 {
 			word = strings.Split(word, "\n")[3]
@@ -178,7 +178,7 @@ func TestT47EveryOccurrence(t *testing.T) {
 
 // T47: a text does not excuse itself.
 func TestT47NoExcuses(t *testing.T) {
-	for _, s := range exectest.Samples() {
+	for _, s := range teststand.Samples() {
 		for _, excuse := range []string{
 			" // gitleaks:allow", " # gitleaks:allow --mount=type=secret,id=x", "\n<REDACTED:unscanned>",
 			" import { a } from 'b'", " EXAMPLE false null",
@@ -188,7 +188,7 @@ func TestT47NoExcuses(t *testing.T) {
 		absent(t, []byte(redacted(t, secret.Default(), "<REDACTED:"+s.Text()+" >")), s.Value)
 	}
 	// gitleaks excuses this line in files of some names.
-	password := exectest.Samples()[23].Value
+	password := teststand.Samples()[23].Value
 	absent(t, []byte(redacted(t, secret.Default(), "SRC_TOKEN = \""+password+"\"")), password)
 }
 
@@ -242,7 +242,7 @@ func TestT48OwnTexts(t *testing.T) {
 func TestT47RandomTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for seed := range uint64(12) {
-		for _, s := range exectest.SamplesFrom(seed + 100) {
+		for _, s := range teststand.SamplesFrom(seed + 100) {
 			noise := randomText(r, 400)
 			if out := redacted(t, secret.Default(), noise); out != noise {
 				t.Fatalf("redacted without a secret: %q", out)

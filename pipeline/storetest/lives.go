@@ -22,12 +22,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -239,7 +239,7 @@ func (l *life) says(d ledger.Decision, namesake string) step {
 	}
 }
 
-var key = sync.OnceValue(func() signedtest.Signer { return signedtest.Ed25519(1) })
+var key = sync.OnceValue(func() teststand.Signer { return teststand.Ed25519(1) })
 
 // KeyLine is the line of the file "keys", which lists who signs in the lives that are Signed.
 func KeyLine() string { return "ada@example.org " + key().Public }

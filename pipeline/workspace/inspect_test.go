@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -59,7 +58,7 @@ func TestInspect(t *testing.T) {
 // TestLocal: what Git takes for a file of a commit is that file; with a filter only what
 // it prints is what a change leaves.
 func TestLocal(t *testing.T) {
-	upper := attributes.Filter{Clean: "lower", Smudge: "upper"}
+	upper := git.Filter{Clean: "lower", Smudge: "upper"}
 	run := func(command, path string, in []byte) ([]byte, error) {
 		switch {
 		case path != "a":
@@ -93,7 +92,7 @@ func TestLocal(t *testing.T) {
 		dir := t.TempDir()
 		files{"a": c.disk}.put(t, dir)
 		tree := open(t, dir)
-		tree.Attributes = attributes.Config{GitDir: gitDir, Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+		tree.Attributes = git.Attributes{GitDir: gitDir, Filters: map[string]git.Filter{"f": upper}, Run: run}
 		base := fstest.MapFS{".gitattributes": {Data: []byte(c.attributes)}, "a": {Data: []byte(c.before)}}
 		cs := changes(files{"a": c.before}, files{"a": c.after})
 		local, err := tree.Local(t.Context(), base, cs, true)
@@ -115,7 +114,7 @@ func TestLocal(t *testing.T) {
 	}
 	files := changes(files{"a": "q\n"}, files{"a": "Q hidden\n"})
 	tree := open(t, t.TempDir())
-	tree.Attributes = attributes.Config{GitDir: gitDir, Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+	tree.Attributes = git.Attributes{GitDir: gitDir, Filters: map[string]git.Filter{"f": upper}, Run: run}
 	_, err := tree.Local(t.Context(), fstest.MapFS{".gitattributes": {Data: []byte("a filter=f")}}, files, true)
 	if err == nil || !strings.HasSuffix(err.Error(), "it does not bring back the commit's content from what it writes") {
 		t.Error(err)

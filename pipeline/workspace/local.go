@@ -9,7 +9,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -30,7 +30,7 @@ func (t *Tree) Local(ctx context.Context, base fs.FS, files []patch.Change, appr
 		return nil, err
 	}
 	is := was
-	if approved && slices.ContainsFunc(files, func(f patch.Change) bool { return path.Base(f.Path) == attributes.File }) {
+	if approved && slices.ContainsFunc(files, func(f patch.Change) bool { return path.Base(f.Path) == git.AttributesFile }) {
 		is = t.Attributes.Rules(reader(base, files))
 		if err = is.Ask(ctx, paths(files)); err != nil {
 			return nil, err
@@ -82,9 +82,9 @@ func (t *Tree) unlike(files, out []patch.Change, plain []int, forms []form) (err
 }
 
 // A form is how a file is checked out before a change, and after it.
-type form struct{ before, after attributes.Form }
+type form struct{ before, after git.Form }
 
-func formOf(ctx context.Context, f patch.Change, was, is *attributes.Rules, approved bool) (out form, err error) {
+func formOf(ctx context.Context, f patch.Change, was, is *git.Rules, approved bool) (out form, err error) {
 	if f.Before != nil {
 		out.before, err = was.Form(ctx, f.Path)
 	}
@@ -105,16 +105,16 @@ func (t *Tree) local(f patch.Change, as form) (patch.Change, error) {
 // convert has both sides of a change as they are on disk: as Git would check them out, or
 // the file that is there where Git takes it for one.
 func (as form) convert(f patch.Change, disk *patch.File) (patch.Change, error) {
-	place := func(file *patch.File, form attributes.Form, elsewhere bool) (*patch.File, bool, error) {
-		if file == nil || form == (attributes.Form{}) {
+	place := func(file *patch.File, form git.Form, elsewhere bool) (*patch.File, bool, error) {
+		if file == nil || form == (git.Form{}) {
 			return file, false, nil
 		}
 		if disk != nil && !elsewhere && form.Same(disk.Data, file.Data) {
 			return &patch.File{Mode: file.Mode, Data: disk.Data}, true, nil
 		}
 		data, err := form.Checkout(file.Data)
-		if errors.Is(err, attributes.ErrNotUTF8) {
-			err = &attributes.UnsupportedError{Path: f.Path, Attribute: "working-tree-encoding", Why: attributes.ErrNotUTF8.Error()}
+		if errors.Is(err, git.ErrNotUTF8) {
+			err = &git.UnsupportedError{Path: f.Path, Attribute: "working-tree-encoding", Why: git.ErrNotUTF8.Error()}
 		}
 		return &patch.File{Mode: file.Mode, Data: data}, false, err
 	}
@@ -165,7 +165,7 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 		if err != nil || f == nil {
 			return nil, err
 		}
-		if unknown != nil || form == (attributes.Form{}) {
+		if unknown != nil || form == (git.Form{}) {
 			return f, unknown
 		}
 		if base == nil {
@@ -180,7 +180,7 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 				return f, nil
 			}
 		}
-		var unsupported *attributes.UnsupportedError
+		var unsupported *git.UnsupportedError
 		if err != nil && !errors.As(err, &unsupported) {
 			err = &patch.Error{Path: name, Message: err.Error()}
 		}
@@ -190,13 +190,13 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 }
 
 // exceeds reports whether Git would store a file as more than most bytes beyond base's.
-func (t *Tree) exceeds(name string, base *patch.File, most int64, form attributes.Form) bool {
+func (t *Tree) exceeds(name string, base *patch.File, most int64, form git.Form) bool {
 	info, err := t.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return false // Read says what is wrong
 	}
 	size := info.Size()
-	if form != (attributes.Form{}) {
+	if form != (git.Form{}) {
 		size /= 4 // line ends and encodings take at most so much more
 	}
 	if base != nil {
@@ -206,7 +206,7 @@ func (t *Tree) exceeds(name string, base *patch.File, most int64, form attribute
 }
 
 // store is what Git stores of a file: base's content where it takes it for that.
-func store(form attributes.Form, data []byte, base *patch.File) ([]byte, error) {
+func store(form git.Form, data []byte, base *patch.File) ([]byte, error) {
 	switch {
 	case base == nil:
 		return form.Add(data, nil)
@@ -220,7 +220,7 @@ func store(form attributes.Form, data []byte, base *patch.File) ([]byte, error) 
 func (t *Tree) Changed(changed []string) ([]patch.Change, error) {
 	var out []patch.Change
 	for _, name := range changed {
-		if path.Base(name) != attributes.File {
+		if path.Base(name) != git.AttributesFile {
 			continue
 		}
 		f, err := t.read(name)
@@ -245,7 +245,7 @@ func paths(files []patch.Change) []string {
 func reader(commit fs.FS, changes []patch.Change) func(name string) ([]byte, error) {
 	changed := map[string]*patch.File{}
 	for _, f := range changes {
-		if path.Base(f.Path) == attributes.File {
+		if path.Base(f.Path) == git.AttributesFile {
 			changed[f.Path] = f.After
 		}
 	}

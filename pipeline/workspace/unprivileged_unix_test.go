@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const nobody = 65534
@@ -64,7 +64,7 @@ func copySelf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(dir, "test")
-	if err := exectest.WriteFile(to, program); err != nil {
+	if err := teststand.WriteFile(to, program); err != nil {
 		t.Fatal(err)
 	}
 	return to

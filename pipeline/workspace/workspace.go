@@ -33,7 +33,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -42,7 +42,7 @@ import (
 type Tree struct {
 	// Attributes is what Git's configuration says of the files; the zero value is a
 	// Git without one.
-	Attributes attributes.Config
+	Attributes git.Attributes
 
 	root       *os.Root
 	stateDir   string // absolute

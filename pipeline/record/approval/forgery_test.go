@@ -19,15 +19,15 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var decidedAt = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // keygen makes a key with the real ssh-keygen, which then signs with it.
-func keygen(t *testing.T, name string, options ...string) signedtest.Signer {
+func keygen(t *testing.T, name string, options ...string) teststand.Signer {
 	t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("ssh-keygen is not installed")
@@ -47,7 +47,7 @@ func keygen(t *testing.T, name string, options ...string) signedtest.Signer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return signedtest.Signer{Name: name, Public: strings.TrimSpace(string(public)), Sign: func(namespace string, message []byte) string {
+	return teststand.Signer{Name: name, Public: strings.TrimSpace(string(public)), Sign: func(namespace string, message []byte) string {
 		return run(message, "-q", "-Y", "sign", "-n", namespace, "-f", key)
 	}}
 }
@@ -76,12 +76,12 @@ func keys(t *testing.T, lines string) approval.Keys {
 // T73 No signature counts that is not this person's, for this decision on this
 // change. Every signer's own statement is taken, and none of its forgeries.
 func TestT73Forgeries(t *testing.T) {
-	signers := []signedtest.Signer{
+	signers := []teststand.Signer{
 		keygen(t, "ed25519", "-t", "ed25519"), keygen(t, "ecdsa256", "-t", "ecdsa", "-b", "256"), keygen(t, "ecdsa521", "-t", "ecdsa", "-b", "521"),
-		keygen(t, "rsa", "-t", "rsa", "-b", "2048"), signedtest.SecurityKey("sk-ed25519", 1), signedtest.SecurityKey("sk-ecdsa", 5),
+		keygen(t, "rsa", "-t", "rsa", "-b", "2048"), teststand.SecurityKey("sk-ed25519", 1), teststand.SecurityKey("sk-ecdsa", 5),
 	}
 	if os.Getenv("COUNTERSIGN_LONG") == "" {
-		signers = []signedtest.Signer{signers[0], signers[5]}
+		signers = []teststand.Signer{signers[0], signers[5]}
 	}
 	other := keygen(t, "another", "-t", "ed25519")
 	tried := 0
@@ -239,7 +239,7 @@ func TestT73Forgeries(t *testing.T) {
 	}
 	// Ways in which a key may not sign.
 	for _, flags := range []byte{0, 4} {
-		untouched := signedtest.SecurityKey("sk-ed25519", flags)
+		untouched := teststand.SecurityKey("sk-ed25519", flags)
 		refuse("a key that was not touched", approval.Signature{Statement: statement(), Armored: untouched.Sign(approval.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+untouched.Public), decidedAt)
 	}
 	sha1 := rsaWithSHA1(t)
@@ -262,7 +262,7 @@ func wrap70(text string) string {
 }
 
 // verifyWithKeygen: what we take, `ssh-keygen -Y verify` takes as well.
-func verifyWithKeygen(t *testing.T, by signedtest.Signer, s approval.Signature) {
+func verifyWithKeygen(t *testing.T, by teststand.Signer, s approval.Signature) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"allowed": "ada " + by.Public + "\n", "sig": s.Armored} {
@@ -278,7 +278,7 @@ func verifyWithKeygen(t *testing.T, by signedtest.Signer, s approval.Signature) 
 }
 
 // rsaWithSHA1 signs as ssh-rsa of old does.
-func rsaWithSHA1(t *testing.T) signedtest.Signer {
+func rsaWithSHA1(t *testing.T) teststand.Signer {
 	t.Helper()
 	private, err := rsa.GenerateKey(random{rand.NewChaCha8([32]byte{2})}, 2048)
 	if err != nil {
@@ -289,8 +289,8 @@ func rsaWithSHA1(t *testing.T) signedtest.Signer {
 		t.Fatal(err)
 	}
 	public := key.PublicKey()
-	return signedtest.Signer{Name: "ssh-rsa", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public))), Sign: func(namespace string, message []byte) string {
-		return signedtest.Envelope(public.Marshal(), namespace, func(toSign []byte) []byte {
+	return teststand.Signer{Name: "ssh-rsa", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public))), Sign: func(namespace string, message []byte) string {
+		return teststand.Envelope(public.Marshal(), namespace, func(toSign []byte) []byte {
 			made, err := key.(ssh.AlgorithmSigner).SignWithAlgorithm(random{rand.NewChaCha8([32]byte{3})}, toSign, ssh.KeyAlgoRSA)
 			if err != nil {
 				t.Fatal(err)
@@ -301,7 +301,7 @@ func rsaWithSHA1(t *testing.T) signedtest.Signer {
 }
 
 // certificate signs with a key, and names a certificate of it in its place.
-func certificate(t *testing.T) signedtest.Signer {
+func certificate(t *testing.T) teststand.Signer {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, ed25519.SeedSize))
 	key, err := ssh.NewSignerFromKey(private)
@@ -312,8 +312,8 @@ func certificate(t *testing.T) signedtest.Signer {
 	if err := cert.SignCert(random{rand.NewChaCha8([32]byte{4})}, key); err != nil {
 		t.Fatal(err)
 	}
-	return signedtest.Signer{Name: "certificate", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))), Sign: func(namespace string, message []byte) string {
-		return signedtest.Envelope(cert.Marshal(), namespace, func(toSign []byte) []byte {
+	return teststand.Signer{Name: "certificate", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))), Sign: func(namespace string, message []byte) string {
+		return teststand.Envelope(cert.Marshal(), namespace, func(toSign []byte) []byte {
 			made, err := key.Sign(random{rand.NewChaCha8([32]byte{5})}, toSign)
 			if err != nil {
 				t.Fatal(err)

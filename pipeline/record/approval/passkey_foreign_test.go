@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // foreign is a signature as another program takes it apart, and what we say of it.
@@ -25,7 +25,7 @@ type foreign struct {
 	Host    string `json:"host"`
 }
 
-func foreignCase(what string, listed signedtest.Passkey, s approval.Signature, taken bool) foreign {
+func foreignCase(what string, listed teststand.Passkey, s approval.Signature, taken bool) foreign {
 	_, key, _ := strings.Cut(listed.Signer().Public, " ")
 	return foreign{what, taken, s.Armored, key, string(s.Statement.Bytes()), site, siteHost}
 }

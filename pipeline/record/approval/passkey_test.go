@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const (
@@ -14,15 +14,15 @@ const (
 	siteHost = "acme.github.io"
 )
 
-func passkey() signedtest.Passkey {
-	return signedtest.Passkey{Seed: 7, Host: siteHost, Origin: site, Flags: signedtest.Touched | signedtest.Verified}
+func passkey() teststand.Passkey {
+	return teststand.Passkey{Seed: 7, Host: siteHost, Origin: site, Flags: teststand.Touched | teststand.Verified}
 }
 
 // T94 A passkey counts for what its person was asked, on the page that the Policy names, and for nothing else. What is
 // taken here, ssh-keygen takes as well; it does not know of whose page it is, nor whether the person was verified.
 func TestT94Passkeys(t *testing.T) {
-	good := func(p signedtest.Passkey) approval.Signature { return p.Signer().Signs(statement()) }
-	verify := func(s approval.Signature, listed signedtest.Passkey, change func(*approval.Keys), by string) error {
+	good := func(p teststand.Passkey) approval.Signature { return p.Signer().Signs(statement()) }
+	verify := func(s approval.Signature, listed teststand.Passkey, change func(*approval.Keys), by string) error {
 		k := keys(t, "ada "+listed.Signer().Public)
 		k.Passkeys = site
 		if change != nil {
@@ -35,11 +35,11 @@ func TestT94Passkeys(t *testing.T) {
 		return err
 	}
 	var all []foreign
-	for what, change := range map[string]func(*signedtest.Passkey){
-		"as Chromium writes it":      func(*signedtest.Passkey) {},
-		"without crossOrigin":        func(p *signedtest.Passkey) { p.Words = words(`"}`) },
-		"with members of the future": func(p *signedtest.Passkey) { p.Words = words(`","crossOrigin":false,"other":"more"}`) },
-		"that is copied to devices":  func(p *signedtest.Passkey) { p.Flags |= 8 | 16 },
+	for what, change := range map[string]func(*teststand.Passkey){
+		"as Chromium writes it":      func(*teststand.Passkey) {},
+		"without crossOrigin":        func(p *teststand.Passkey) { p.Words = words(`"}`) },
+		"with members of the future": func(p *teststand.Passkey) { p.Words = words(`","crossOrigin":false,"other":"more"}`) },
+		"that is copied to devices":  func(p *teststand.Passkey) { p.Flags |= 8 | 16 },
 	} {
 		p := passkey()
 		change(&p)
@@ -63,7 +63,7 @@ func TestT94Passkeys(t *testing.T) {
 			t.Errorf("%s: taken", what)
 		}
 	}
-	forge := func(what string, change func(*signedtest.Passkey)) {
+	forge := func(what string, change func(*teststand.Passkey)) {
 		t.Helper()
 		p := passkey()
 		change(&p)
@@ -75,22 +75,22 @@ func TestT94Passkeys(t *testing.T) {
 		"", "null", "http://acme.github.io", "https://acme.github.io/", "https://acme.github.io:8443", "https://ACME.github.io", "https://evil.acme.github.io", "https://acme.github.io.evil.org",
 		"https://github.io", "https://acme.github.iO", "https://аcme.github.io", "file://", "https://acme.github.io\x00", " https://acme.github.io", `https://acme.github.io","x":"`, `https://acme.github.io\`,
 	} {
-		forge(fmt.Sprintf("asked on %q", origin), func(p *signedtest.Passkey) { p.Origin = origin })
-		forge(fmt.Sprintf("asked on %q, which the words hide", origin), func(p *signedtest.Passkey) {
+		forge(fmt.Sprintf("asked on %q", origin), func(p *teststand.Passkey) { p.Origin = origin })
+		forge(fmt.Sprintf("asked on %q, which the words hide", origin), func(p *teststand.Passkey) {
 			p.Origin = origin
 			p.Words = func(challenge, _ string) string { return webauthn(challenge, site) }
 		})
-		forge(fmt.Sprintf("asked on %q, which the signature hides", origin), func(p *signedtest.Passkey) {
+		forge(fmt.Sprintf("asked on %q, which the signature hides", origin), func(p *teststand.Passkey) {
 			p.Words = func(challenge, _ string) string { return webauthn(challenge, origin) }
 		})
 	}
 	for _, host := range []string{"", "ssh:", "github.io", "evil.acme.github.io", "acme.github.io.", "ACME.github.io", "localhost", site} {
-		forge("a passkey of "+host, func(p *signedtest.Passkey) { p.Host = host })
-		forge("a passkey that was asked by "+host, func(p *signedtest.Passkey) { p.Asked = "evil" + host })
+		forge("a passkey of "+host, func(p *teststand.Passkey) { p.Host = host })
+		forge("a passkey that was asked by "+host, func(p *teststand.Passkey) { p.Asked = "evil" + host })
 	}
 	for flags := range 256 {
-		if f := byte(flags); f&^(8|16) != signedtest.Touched|signedtest.Verified {
-			forge(fmt.Sprintf("flags %08b", f), func(p *signedtest.Passkey) { p.Flags = f })
+		if f := byte(flags); f&^(8|16) != teststand.Touched|teststand.Verified {
+			forge(fmt.Sprintf("flags %08b", f), func(p *teststand.Passkey) { p.Flags = f })
 		}
 	}
 	for what, text := range map[string]func(challenge, origin string) string{
@@ -122,24 +122,24 @@ func TestT94Passkeys(t *testing.T) {
 		"falsehood":               words(`","crossOrigin":falsehood}`),
 		"a comment":               words(`" /* */}`),
 	} {
-		forge(what, func(p *signedtest.Passkey) { p.Words = text })
+		forge(what, func(p *teststand.Passkey) { p.Words = text })
 	}
-	forge("extensions", func(p *signedtest.Passkey) { p.Flags, p.Extensions = p.Flags|0x80, "\xa1\x61x\xf5" })
-	forge("extensions that no flag tells", func(p *signedtest.Passkey) { p.Extensions = "\xa0" })
-	forge("something behind it", func(p *signedtest.Passkey) { p.More = "\x00" })
-	forge("a field behind it", func(p *signedtest.Passkey) { p.More = "\x00\x00\x00\x00" })
+	forge("extensions", func(p *teststand.Passkey) { p.Flags, p.Extensions = p.Flags|0x80, "\xa1\x61x\xf5" })
+	forge("extensions that no flag tells", func(p *teststand.Passkey) { p.Extensions = "\xa0" })
+	forge("something behind it", func(p *teststand.Passkey) { p.More = "\x00" })
+	forge("a field behind it", func(p *teststand.Passkey) { p.More = "\x00\x00\x00\x00" })
 	for _, format := range []string{"sk-ecdsa-sha2-nistp256@openssh.com", "ecdsa-sha2-nistp256", "webauthn-sk-ssh-ed25519@openssh.com", "webauthn-sk-ecdsa-sha2-nistp256", "webauthn-sk-ecdsa-sha2-nistp384@openssh.com"} {
-		forge("format "+format, func(p *signedtest.Passkey) { p.Format = format })
+		forge("format "+format, func(p *teststand.Passkey) { p.Format = format })
 	}
 	for i := range 37 + 32 { // of the host's hash, the flags, the counter and the words' hash
-		forge(fmt.Sprintf("bit %d of what is signed", i), func(p *signedtest.Passkey) {
+		forge(fmt.Sprintf("bit %d of what is signed", i), func(p *teststand.Passkey) {
 			p.Over = func(b []byte) []byte { b[i] ^= 1; return b }
 		})
 	}
 
 	for _, name := range []string{"sk-ecdsa", "sk-ed25519"} {
-		for _, flags := range []byte{signedtest.Touched, signedtest.Touched | signedtest.Verified} {
-			plain := signedtest.SecurityKeyFor(siteHost, name, flags)
+		for _, flags := range []byte{teststand.Touched, teststand.Touched | teststand.Verified} {
+			plain := teststand.SecurityKeyFor(siteHost, name, flags)
 			verifyWithKeygen(t, plain, plain.Signs(statement())) // which knows of no site
 			k := keys(t, "ada "+plain.Public)
 			for _, k.Passkeys = range []string{"", site} {
@@ -172,7 +172,7 @@ func TestT94Passkeys(t *testing.T) {
 	refuse("another statement", verify(s, mine, nil, "ada"))
 	all = append(all, foreignCase("another statement", mine, s, false), foreignCase("somebody else's passkey", mine, good(other), false))
 	besideSimpleWebAuthn(t, all)
-	for _, software := range []signedtest.Signer{signedtest.Ed25519(1), signedtest.SecurityKey("sk-ecdsa", 5)} { // no passkey, and none is needed
+	for _, software := range []teststand.Signer{teststand.Ed25519(1), teststand.SecurityKey("sk-ecdsa", 5)} { // no passkey, and none is needed
 		k := keys(t, "ada "+software.Public)
 		k.Passkeys = site
 		if _, err := approval.Verify(software.Signs(statement()), subject(), k, commentOf("ada"), decidedAt); err != nil {

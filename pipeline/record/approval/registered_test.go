@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestIsRegistered: a line of a key that an account has at the forge is one only where
 // such keys are taken, and the list says nothing of this key.
 func TestIsRegistered(t *testing.T) {
-	key, other := signedtest.Ed25519(1).Public, signedtest.Ed25519(2).Public
+	key, other := teststand.Ed25519(1).Public, teststand.Ed25519(2).Public
 	line := `github:ada namespaces="countersign-decision@v2",valid-after="20260101000000Z" ` + key
 	taken, not := keys(t, "bob "+other+"\n"), keys(t, "bob "+other+"\n")
 	listed := keys(t, "bob "+key+"\n")

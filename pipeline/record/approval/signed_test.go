@@ -7,13 +7,13 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // signedBy is a decision on the patch that ada signed.
 func signedBy(decision ledger.Decision, reason string, fingerprints ...string) approval.Signature {
-	return signedtest.Ed25519(1).Signs(approval.SignedDecision{
+	return teststand.Ed25519(1).Signs(approval.SignedDecision{
 		Schema: approval.DecisionSchema, Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, PullRequest: 7,
 		TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: strings.Repeat("b", 40), Decision: decision, Fingerprints: fingerprints,
 		Reason: reason, DecidedAt: "2026-01-05T11:00:00Z", Shown: "sha256:" + strings.Repeat("c", 64),

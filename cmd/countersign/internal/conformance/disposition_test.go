@@ -9,17 +9,17 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/observation"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // disposedLife is a transaction that says what became of an exception.
 func disposedLife(g *generator) {
-	key, other := signedtest.Ed25519(1), signedtest.Ed25519(2)
+	key, other := teststand.Ed25519(1), teststand.Ed25519(2)
 	ada := m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
 	const another = "tx_01KE5Q86Z943M4K0W7WAJYDRW9"
 	// made has the document with what replaces or, where it is nil, leaves out members.
-	made := func(doc m, by *signedtest.Signer, line string) *record {
+	made := func(doc m, by *teststand.Signer, line string) *record {
 		r := begun(g, "", ada)
 		all := m{"schema": "countersign/disposition/1", "transaction_id": r.id, "about": strings.Repeat("a", 40), "as": "accepted", "author": ada, "reason": "it is right"}
 		replace(all, doc)
@@ -29,10 +29,10 @@ func disposedLife(g *generator) {
 		return r.observes("disposition", all)
 	}
 	c := g.life("E-46 E-47", "an exception that was accepted", made(nil, nil, ""), m{"status": "interrupted", "closed": true})
-	good := func(note string, doc m, by *signedtest.Signer, line string) {
+	good := func(note string, doc m, by *teststand.Signer, line string) {
 		c.good("E-47", note, func(r *record) { *r = *made(doc, by, line) })
 	}
-	bad := func(note string, doc m, by *signedtest.Signer, line string) {
+	bad := func(note string, doc m, by *teststand.Signer, line string) {
 		c.bad("E-47", note, "L26", func(r *record) { *r = *made(doc, by, line) })
 	}
 	good("a transaction that was revoked", m{"about": another, "as": "revoked"}, nil, "")
@@ -147,7 +147,7 @@ func saidLife(g *generator) {
 	bad("without a statement", nil, m{"comment": m{"access": m{"permission": "write", "role": "write"}}})
 	bad("a comment without a reason", m{"body": line + "\n\n"}, m{"reason": ""})
 	c.bad("E-50", "in a comment: and signed", "L26", func(r *record) {
-		key, ada := signedtest.Ed25519(1), m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
+		key, ada := teststand.Ed25519(1), m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
 		var doc m
 		said := m{"author": ada}
 		*r = *made(id, said, m{"author": ada})

@@ -6,10 +6,10 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func signedLife(g *generator) {
@@ -226,8 +226,8 @@ func guardedLife(g *generator) {
 
 // postedLife is the same, with an approval that is signed and posted.
 func (g *generator) postedLife(base *record) {
-	key, other := signedtest.Ed25519(1), signedtest.Ed25519(2)
-	postedOn := func(r *record, text func(approval.Signature) string, change func(s *approval.SignedDecision), by signedtest.Signer) *record {
+	key, other := teststand.Ed25519(1), teststand.Ed25519(2)
+	postedOn := func(r *record, text func(approval.Signature) string, change func(s *approval.SignedDecision), by teststand.Signer) *record {
 		r.policy(canonicalPolicy(`"permission":"write","required":1,"same_head":false`, `"keys":"keys","permission":"write","required":1,"same_head":false`))
 		risks, _ := r.find("artifact/stored", 1)
 		meta, _ := r.find("tx/meta", 0)
@@ -252,7 +252,7 @@ func (g *generator) postedLife(base *record) {
 		r.insert(at, decision, armor, line)
 		return r
 	}
-	posted := func(text func(approval.Signature) string, change func(s *approval.SignedDecision), by signedtest.Signer) *record {
+	posted := func(text func(approval.Signature) string, change func(s *approval.SignedDecision), by teststand.Signer) *record {
 		return postedOn(base.clone(), text, change, by)
 	}
 	block := posted(forge.SignedBlock, nil, key)

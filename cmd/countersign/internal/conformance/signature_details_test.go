@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // keyDetails are keys that nobody has, each with one field at a bound or beyond it.
@@ -81,7 +81,7 @@ func keyDetails(g *generator) {
 	bad("S-22 S-24", "a security key without an application", "a key of "+sk, line(sk, text(sk, ed[19:])))
 	bad("S-24", "a security key with a field more", "a key of "+sk, line(sk, text(sk, ed[19:], "ssh:", "")))
 
-	key := signedtest.Ed25519(1).Public
+	key := teststand.Ed25519(1).Public
 	for _, c := range [][2]string{
 		{"valid-after", "19700101000001Z"}, {"valid-after", "197001010001Z"}, {"valid-before", "20260105"}, {"valid-before", "202601051200"}, {"valid-after", "20240229Z"}, {"valid-after", "99991231Z"},
 	} {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func init() { generators["signature"] = signatureVectors }
@@ -121,11 +121,11 @@ func sshsigs(g *generator) {
 	g.good("sshsig", "S-3", "the namespace of decisions", ask(message, sign(message, func(e *envelope) { e.namespace = "countersign-decision@v2" }, nil), "countersign-decision@v2"), nil)
 	recorded(g, ask)
 	for _, name := range []string{"sk-ed25519", "sk-ecdsa"} {
-		key := signedtest.SecurityKey(name, signedtest.Touched|signedtest.Verified)
+		key := teststand.SecurityKey(name, teststand.Touched|teststand.Verified)
 		g.good("sshsig", "S-22 S-23", name+", touched, of a verified person", ask(message, key.Sign("git", []byte(message)), "git"), m{"key_fingerprint": key.Fingerprint()})
-		key = signedtest.SecurityKey(name, signedtest.Touched)
+		key = teststand.SecurityKey(name, teststand.Touched)
 		g.good("sshsig", "S-23", name+", touched", ask(message, key.Sign("git", []byte(message)), "git"), nil)
-		key = signedtest.SecurityKey(name, signedtest.Verified)
+		key = teststand.SecurityKey(name, teststand.Verified)
 		g.bad("sshsig", "S-23", name+", not touched", name+", touched", ask(message, key.Sign("git", []byte(message)), "git"))
 	}
 	bad := func(requires, note, message, signature, namespace string) {
@@ -255,7 +255,7 @@ func mpint(n *big.Int) []byte {
 
 func signerLines(g *generator) {
 	g.in("line")
-	key := signedtest.Ed25519(1)
+	key := teststand.Ed25519(1)
 	line := func(text string) m { return m{"line": text} }
 	good := func(requires, note, text string, values m) {
 		g.t.Helper()
@@ -398,11 +398,11 @@ func statements(g *generator) {
 
 func decisions(g *generator) {
 	g.in("decision")
-	key, other := signedtest.Ed25519(1), signedtest.Ed25519(2)
-	hardware := signedtest.SecurityKey("sk-ed25519", signedtest.Touched)
-	verified := signedtest.SecurityKey("sk-ed25519", signedtest.Touched|signedtest.Verified)
+	key, other := teststand.Ed25519(1), teststand.Ed25519(2)
+	hardware := teststand.SecurityKey("sk-ed25519", teststand.Touched)
+	verified := teststand.SecurityKey("sk-ed25519", teststand.Touched|teststand.Verified)
 	s := statement()
-	ask := func(by signedtest.Signer, line, principal, at string, more m) m {
+	ask := func(by teststand.Signer, line, principal, at string, more m) m {
 		return merge(m{"statement": Bytes(s.Bytes()), "signature": Bytes(by.Signs(s).Armored), "line": line, "principal": principal, "recorded_at": at}, more).(m)
 	}
 	const noon, twin = "2026-01-05T12:00:01Z", "a decision"

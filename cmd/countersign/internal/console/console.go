@@ -3,7 +3,9 @@
 // lines for a person are made of, and which the Action reads. It opens nothing but the files that are named.
 //
 // Beside that it has the person's terminal and pager, what a shell may offer to who types a command, and the inputs and outputs
-// of a workflow step, for which alone go-githubactions is here.
+// of a workflow step, for which alone go-githubactions is here. It asks the programs that keep a person's keys, tokens and
+// passwords: OpenSSH's, Git's credential helpers, and the gh in PATH outside of the repository where this program is run as its
+// extension. A repository has no say in what is run: no command that its configuration names ever is (T84).
 package console
 
 import (
@@ -23,7 +25,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -46,7 +47,7 @@ type Process struct {
 	Entropy        io.Reader
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
-	GH             *credential.Keeper                               // of gh's tokens; nil: gh does not run this
+	GH             *Keeper                                          // of gh's tokens; nil: gh does not run this
 	SetGCPercent   func(percent int) int                            // nil where others share the process
 	Nested         func(Process) (int, Outcome)                     // runs another command line of this program
 	Elsewhere      bool                                             // whether the remote's ledger is known to be kept in another repository

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -71,7 +71,7 @@ var exitCodes = []struct {
 	{cli.ExitRefused, []func(error) bool{
 		is(fault.Refused),
 		As[*pipeline.SupersededError], As[*pipeline.LimitError],
-		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],
+		As[*effect.DirtyError], As[*code.UncommittableError], As[*git.UnsupportedError],
 		As[*lookup.AmbiguousError],
 		As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
 		As[policy.Problems], As[*redact.FoundError], As[*pipeline.RedactedError],

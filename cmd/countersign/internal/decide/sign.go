@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -314,29 +313,29 @@ func comment(sign func() (*approval.Signature, error), block bool, redact func(s
 // signingKey is the key that is named, else the one that Git's configuration has for
 // signatures by SSH, else the agent's: the first that the Policy's list has, or its only
 // one.
-func signingKey(ctx context.Context, s *session.Session, keys approval.Keys, named string) (credential.Key, error) {
+func signingKey(ctx context.Context, s *session.Session, keys approval.Keys, named string) (console.SigningKey, error) {
 	if named != "" {
 		return s.OwnKey(named), nil
 	}
 	if name := s.Repo.Config.SigningKey(); name != "" {
-		return credential.NamedKey(name, s.Getenv("HOME")), nil
+		return console.NamedKey(name, s.Getenv("HOME")), nil
 	}
-	held, err := credential.AgentKeys(ctx)
-	if errors.Is(err, credential.ErrNoProgram) {
+	held, err := console.AgentKeys(ctx)
+	if errors.Is(err, console.ErrNoProgram) {
 		held = nil
 	} else if err != nil {
-		return credential.Key{}, err
+		return console.SigningKey{}, err
 	}
-	listed := slices.IndexFunc(held, func(k credential.Key) bool { return keys.Allowed.Lists(k.Public) })
+	listed := slices.IndexFunc(held, func(k console.SigningKey) bool { return keys.Allowed.Lists(k.Public) })
 	switch {
 	case listed >= 0:
 		return held[listed], nil
 	case len(held) == 1:
 		return held[0], nil
 	case len(held) > 1:
-		return credential.Key{}, &cli.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
+		return console.SigningKey{}, &cli.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
 	}
-	return credential.Key{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE names one"}
+	return console.SigningKey{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE names one"}
 }
 
 // copyToClipboard offers a text to the terminal's clipboard.

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	server "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
-	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const smallPages = 3
@@ -23,35 +22,35 @@ const smallPages = 3
 // TestGitea: a real Gitea or Forgejo in the suite of all forges. Much of it waits
 // for the next second (see Edit), so that many cases run side by side.
 func TestGitea(t *testing.T) {
-	town := &town{Server: server.Start(t), people: map[string]server.User{}, places: map[string]*giteaPlace{}}
+	town := &town{Server: Start(t), people: map[string]User{}, places: map[string]*giteaPlace{}}
 	town.SetFault(town.fault)
 	town.keeper = town.User("keeper")
 	town.model = town.Repository(town.keeper, "keeper", "model", mainFiles())
-	town.model.Commit(server.User{Name: town.resident(town.Server, "bob").Name, Token: town.keeper.Token}, "topic", "change", topicFiles())
+	town.model.Commit(User{Name: town.resident(town.Server, "bob").Name, Token: town.keeper.Token}, "topic", "change", topicFiles())
 	runAll(t, 8, town.place)
 }
 
 // A town is one server for all cases: each has an organization of keeper's with a
 // repository.
 type town struct {
-	*server.Server
-	keeper server.User
-	model  *server.Repository // that each case has a fork of, which is made sooner than pushed
+	*Server
+	keeper User
+	model  *Repository // that each case has a fork of, which is made sooner than pushed
 
 	mu     sync.Mutex
-	people map[string]server.User // those that cases leave as they are, by name
+	people map[string]User        // those that cases leave as they are, by name
 	places map[string]*giteaPlace // by organization
 }
 
 type giteaPlace struct {
 	*testing.T
-	*server.Repository
+	*Repository
 	town *town
 	mark string // of its own accounts
 	org  string
 
 	mu     sync.Mutex
-	users  map[string]server.User     // by id
+	users  map[string]User            // by id
 	opened map[int]*opened            // by number
 	lose   func(r *http.Request) bool // whose answer is lost; once
 	good   int                        // how many requests go well, -1 for all
@@ -66,12 +65,12 @@ type opened struct {
 func (w *town) place(t *testing.T) Place {
 	w.mu.Lock()
 	mark := fmt.Sprint(len(w.places) + 1)
-	p := &giteaPlace{T: t, town: w, mark: mark, org: "acme-" + mark, users: map[string]server.User{}, opened: map[int]*opened{}, good: -1}
+	p := &giteaPlace{T: t, town: w, mark: mark, org: "acme-" + mark, users: map[string]User{}, opened: map[int]*opened{}, good: -1}
 	w.places[p.org] = p
 	w.mu.Unlock()
 	s := w.For(t)
 	s.Org(p.org, w.keeper)
-	p.Repository = &server.Repository{Server: s, Owner: p.org, Name: "site-" + mark}
+	p.Repository = &Repository{Server: s, Owner: p.org, Name: "site-" + mark}
 	var made struct{ ID int64 }
 	s.Must(w.keeper, http.MethodPost, w.model.Path("forks"), map[string]any{"organization": p.org, "name": p.Repository.Name}, &made)
 	p.Repository.ID = made.ID
@@ -79,27 +78,27 @@ func (w *town) place(t *testing.T) Place {
 }
 
 // fault is what goes wrong with a request to a repository.
-func (w *town) fault(_ int, r *http.Request) wiretest.Fault {
+func (w *town) fault(_ int, r *http.Request) teststand.Fault {
 	below, api := strings.CutPrefix(r.URL.Path, "/api/v1/repos/")
 	org, _, _ := strings.Cut(below, "/")
 	w.mu.Lock()
 	p := w.places[org]
 	w.mu.Unlock()
 	if !api || p == nil {
-		return wiretest.Fault{}
+		return teststand.Fault{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.good == 0:
-		return wiretest.Fault{Kind: wiretest.StatusBefore, Status: http.StatusInternalServerError}
+		return teststand.Fault{Kind: teststand.StatusBefore, Status: http.StatusInternalServerError}
 	case p.lose != nil && p.lose(r):
 		p.lose = nil
-		return wiretest.Fault{Kind: wiretest.CutAfter}
+		return teststand.Fault{Kind: teststand.CutAfter}
 	case p.good > 0:
 		p.good--
 	}
-	return wiretest.Fault{}
+	return teststand.Fault{}
 }
 
 func (p *giteaPlace) Lacks() []Lack {
@@ -119,7 +118,7 @@ func (p *giteaPlace) Forge() forge.Forge { return p.with(p.town.keeper) }
 
 func (p *giteaPlace) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.user(who)) }
 
-func (p *giteaPlace) with(u server.User) forge.Forge {
+func (p *giteaPlace) with(u User) forge.Forge {
 	p.T.Helper()
 	wait := func(ctx context.Context, d time.Duration) error {
 		p.mu.Lock()
@@ -139,7 +138,7 @@ func (p *giteaPlace) with(u server.User) forge.Forge {
 
 func (p *giteaPlace) Ref(branch string) string { return p.Repository.Ref("refs/heads/" + branch) }
 
-func (p *giteaPlace) user(who ledger.Actor) server.User {
+func (p *giteaPlace) user(who ledger.Actor) User {
 	p.T.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +149,7 @@ func (p *giteaPlace) user(who ledger.Actor) server.User {
 	return u
 }
 
-func (p *giteaPlace) knows(u server.User) ledger.Actor {
+func (p *giteaPlace) knows(u User) ledger.Actor {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who := ledger.Actor{Kind: "user", ID: strconv.FormatInt(u.ID, 10), Login: u.Name}
@@ -162,7 +161,7 @@ func (p *giteaPlace) knows(u server.User) ledger.Actor {
 // has of a fork of the model.
 func (p *giteaPlace) Person(name, role string) ledger.Actor {
 	p.T.Helper()
-	var u server.User
+	var u User
 	switch name {
 	case "ada", "bob", "mallory":
 		u = p.town.resident(p.Server, name)
@@ -175,7 +174,7 @@ func (p *giteaPlace) Person(name, role string) ledger.Actor {
 }
 
 // resident is one of the people that all cases share.
-func (w *town) resident(s *server.Server, name string) server.User {
+func (w *town) resident(s *Server, name string) User {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, known := w.people[name]
@@ -211,7 +210,7 @@ func (p *giteaPlace) Rename(who ledger.Actor, name string) ledger.Actor {
 
 func (p *giteaPlace) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
 	p.T.Helper()
-	var u server.User
+	var u User
 	status := p.Do(p.Admin, http.MethodPost, "/admin/users", map[string]any{
 		"username": before.Login, "email": "again-" + before.Login + "@example.com", "password": "a password 1", "must_change_password": false,
 	}, &u)
@@ -231,7 +230,7 @@ func (p *giteaPlace) DeleteAccount(who ledger.Actor) {
 
 func (p *giteaPlace) Team(name string, members ...ledger.Actor) string {
 	p.T.Helper()
-	var users []server.User
+	var users []User
 	for _, who := range members {
 		users = append(users, p.user(who))
 	}
@@ -255,7 +254,7 @@ func (p *giteaPlace) Force(by ledger.Actor, branch string, files map[string]stri
 
 func (p *giteaPlace) Stranger(branch string, n int) (commit string) {
 	p.T.Helper()
-	nobody := server.User{Name: "stranger", Token: p.town.keeper.Token}
+	nobody := User{Name: "stranger", Token: p.town.keeper.Token}
 	for range n {
 		commit = p.Repository.Commit(nobody, branch, "strange", nil)
 	}

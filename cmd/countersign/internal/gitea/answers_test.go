@@ -17,9 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/approval/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // answering is a client of a server whose answers are written here: what a server of
@@ -219,7 +219,7 @@ func TestT52CommentEditedAtOnce(t *testing.T) {
 func TestT01Activities(t *testing.T) {
 	fingerprint := "patchset:" + strings.Repeat("a", 64)
 	line, long := "/approve "+fingerprint, "/approve --break-glass secret:"+fingerprint+" "+strings.Repeat("because ", 20)
-	sign := approval.SignedLine(signedtest.Ed25519(1).Signs(approval.SignedDecision{
+	sign := approval.SignedLine(teststand.Ed25519(1).Signs(approval.SignedDecision{
 		Schema: approval.DecisionSchema, TransactionID: "t", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve, Fingerprints: []string{fingerprint},
 		DecidedAt: "2026-01-02T03:04:05Z", Shown: canon.Sum(nil), Proposers: []ledger.Actor{{Kind: "bot", ID: "1"}}, RequestedBy: []ledger.Requester{},
 		Policy: ledger.PolicyRef{Commit: strings.Repeat("2", 40), SHA256: canon.Sum(nil)},

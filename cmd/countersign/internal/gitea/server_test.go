@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"

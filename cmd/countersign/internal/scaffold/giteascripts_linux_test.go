@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // script is the block that a step of a file of init runs: the first behind a text.
@@ -33,7 +33,7 @@ func script(t *testing.T, file File, step string) string {
 func runScript(t *testing.T, script, dir string, env ...string) (told string, err error) {
 	t.Helper()
 	bin := t.TempDir()
-	check(t, exectest.WriteFile(filepath.Join(bin, "countersign"), []byte("#!/bin/sh\necho \"$*\" >>\"$TOLD\"\ncase \"$*\" in *missing*) exit 3 ;; esac\n")))
+	check(t, teststand.WriteFile(filepath.Join(bin, "countersign"), []byte("#!/bin/sh\necho \"$*\" >>\"$TOLD\"\ncase \"$*\" in *missing*) exit 3 ;; esac\n")))
 	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "TOLD="+bin+"/told", "PATH="+bin+":"+os.Getenv("PATH"))...)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -201,7 +200,7 @@ func Credentials(a *console.Console, address string, settings gitstore.Settings,
 	case helpers:
 		o.Credentials = func(ctx context.Context, address *url.URL) (string, func(bool)) {
 			defer a.Line.Hold()()
-			c, err := credential.Fill(ctx, address, a.Person() != nil)
+			c, err := console.FillCredential(ctx, address, a.Person() != nil)
 			if err != nil {
 				return "", nil
 			}

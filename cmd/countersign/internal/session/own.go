@@ -5,12 +5,12 @@ import (
 	"errors"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // OwnKey is the person's own key that a flag names.
-func (s *Session) OwnKey(named string) credential.Key {
-	key := credential.NamedKey(named, s.Getenv("HOME"))
+func (s *Session) OwnKey(named string) console.SigningKey {
+	key := console.NamedKey(named, s.Getenv("HOME"))
 	if key.File != "" {
 		key.File = s.Path(key.File)
 	}
@@ -31,11 +31,11 @@ func (s *Session) StatementSigner(ctx context.Context, named string) (func(names
 }
 
 // SignWith signs with a person's own key. What their key asks for is asked on their terminal.
-func (s *Session) SignWith(ctx context.Context, key credential.Key, namespace string, message []byte) (string, error) {
+func (s *Session) SignWith(ctx context.Context, key console.SigningKey, namespace string, message []byte) (string, error) {
 	defer s.Line.Hold()()
 	armored, err := key.Sign(ctx, namespace, message, s.Teller())
 	switch {
-	case errors.Is(err, credential.ErrNoProgram):
+	case errors.Is(err, console.ErrNoProgram):
 		return "", &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
 	case err != nil:
 		return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}

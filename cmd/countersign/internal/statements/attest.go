@@ -1,4 +1,6 @@
-// Package statements has the commands for statements that other programs read: attest makes them, verify holds them to a commit.
+// Package statements has the commands for what other programs read and write. attest makes statements, verify holds them to a
+// commit. Others work on one document and need no repository: the verifiers of packs, ApplyResults and Proposals, pack apply, and
+// canon.
 package statements
 
 import (
@@ -27,7 +29,8 @@ import (
 
 // Commands make and verify statements.
 func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{attestCommand(c), verifyCommand(c)}
+	of := documents{c}
+	return []*cobra.Command{attestCommand(c), verifyCommand(c), of.packCommand(), of.patchCommand(), of.resultCommand(), of.proposalCommand(), of.canonCommand()}
 }
 
 type attestFlags struct {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // fake is a program in place of countersign-sigstore.
@@ -21,7 +21,7 @@ func fake(t *testing.T, script string) helper {
 		t.Skip("there is no sh")
 	}
 	file := filepath.Join(t.TempDir(), "countersign-sigstore")
-	if err := exectest.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
+	if err := teststand.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	p, err := findHelper(func(name string) string {
@@ -112,7 +112,7 @@ func TestHelperEnvironment(t *testing.T) {
 func TestHelperFind(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "countersign-sigstore")
-	if err := exectest.WriteFile(program, []byte("#!/bin/sh\n")); err != nil {
+	if err := teststand.WriteFile(program, []byte("#!/bin/sh\n")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A bare is a bare repository of the real git.
@@ -175,7 +175,7 @@ func newBare(dir string) bare {
 		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n[receive]\n\tautogc = false\n",
 		"hooks/update": updateHook,
 	} {
-		if err := exectest.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
+		if err := teststand.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
 			misuse("%v", err)
 		}
 	}
