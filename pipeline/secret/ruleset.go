@@ -2,38 +2,27 @@ package secret
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
-// A ruleset is everything that is looked for.
+// A ruleset is everything that is looked for: rules where their words stand, and what each word may be of.
 type ruleset struct {
-	entries []ruleEntry
+	rules   []func() *rule // prepared when a text first has one of its words; nil of those that find nothing by themselves
 	paths   []*pathRule
 	allowed func() []allowlist // of every rule
 	blocks  bool
 	secrets bool // of Kubernetes
 	kinds   map[string]bool
 	engines sync.Pool // of *engine
-	waking  sync.Mutex
-	current atomic.Pointer[index]
-}
 
-// An index has the rules of a set that are awake, ready to be run, and the
-// literals of all: those of the others wake them.
-type index struct {
-	rules    []*rule // by entry; nil where it sleeps, or finds nothing by itself
-	ids      map[string]uint16
 	literals *keywords
-	asleep   [][]int // by literal: entries that it wakes
-	led      [][]int // by literal: rules whose matches begin with it
-	near     [][]int // by literal: rules that are tried around it
-	always   []int   // rules without any literal
-	begin    uint16  // the literals of blocks
+	words    []string
+	of       [][]int // by word: rules that it is of
+	always   []int   // rules without any word
+	begin    uint16  // the words of blocks
 	end      uint16
 	data     [3]uint16 // those of manifests
 	secret   uint16
@@ -66,7 +55,7 @@ func newRuleset(own configFile) (*ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &ruleset{entries: rules, kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
+	set := &ruleset{rules: make([]func() *rule, len(rules)), kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
 	set.engines.New = func() any { return newEngine(len(rules)) }
 	set.allowed = sync.OnceValue(func() []allowlist {
 		file, err := readConfig([]byte(head))
@@ -79,21 +68,66 @@ func newRuleset(own configFile) (*ruleset, error) {
 		}
 		return append(list, ownAllowed...)
 	})
-	awake := make([]*rule, len(rules))
+	ids := map[string]uint16{}
+	number := func(word string) uint16 {
+		word = strings.ToLower(word)
+		if _, known := ids[word]; !known {
+			ids[word], set.words, set.of = uint16(len(ids)), append(set.words, word), append(set.of, nil)
+		}
+		return ids[word]
+	}
+	set.begin, set.end, set.secret = number("-----begin"), number("-----end"), number("secret")
+	set.data = [3]uint16{number("data:"), number(`data":`), number("data':")}
 	for i, e := range rules {
 		set.kinds[kindOf(e.id)] = true
-		if e.id == privateKey {
+		switch e.id {
+		case privateKey:
 			set.blocks = true
-		} else if e.id == kubernetesSecret {
+			continue
+		case kubernetesSecret:
 			set.secrets = true
-		} else if len(e.wakes) == 0 {
-			if awake[i], err = set.prepare(e); err != nil {
-				return nil, err
+			continue
+		}
+		words, err := set.add(i, e)
+		if err != nil {
+			return nil, err
+		}
+		for _, word := range words {
+			if of := &set.of[number(word)]; !slices.Contains(*of, i) {
+				*of = append(*of, i)
 			}
 		}
 	}
-	set.current.Store(set.index(awake))
+	set.literals = newKeywords(set.words)
 	return set, nil
+}
+
+// add adds a rule, and returns the words without which it finds nothing. One whose words are known is read when a text has one
+// of them: only default rules are, so that what is wrong with one is a bug.
+func (set *ruleset) add(i int, e ruleEntry) (words []string, err error) {
+	if len(e.wakes) > 0 {
+		set.rules[i] = sync.OnceValue(func() *rule {
+			r, err := set.prepare(e)
+			if err != nil || r == nil {
+				panic(fmt.Sprintf("secret: gitleaks' rule %s: %v", e.id, err))
+			}
+			return r
+		})
+		return e.wakes, nil
+	}
+	r, err := set.prepare(e)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	set.rules[i] = func() *rule { return r }
+	if words = r.leads; words == nil {
+		words = r.keywords
+	}
+	if len(words) == 0 || slices.Contains(words, "") {
+		set.always = append(set.always, i)
+		return nil, nil
+	}
+	return words, nil
 }
 
 // prepare reads one rule. A rule that is only part of others (skipReport) finds
@@ -132,81 +166,6 @@ func (set *ruleset) addPath(file ruleFile) error {
 	}
 	set.paths = append(set.paths, &pathRule{kind, path})
 	return nil
-}
-
-// wake prepares the rules that these literals of x wake, and returns the index
-// with them. Only default rules sleep, so what is wrong with one is a bug.
-func (set *ruleset) wake(x *index, literals map[uint16]bool) *index {
-	set.waking.Lock()
-	defer set.waking.Unlock()
-	awake := slices.Clone(set.current.Load().rules)
-	for id := range literals {
-		for _, i := range x.asleep[id] {
-			if awake[i] != nil {
-				continue
-			}
-			r, err := set.prepare(set.entries[i])
-			if err != nil || r == nil {
-				panic(fmt.Sprintf("secret: gitleaks' rule %s: %v", set.entries[i].id, err))
-			}
-			awake[i] = r
-		}
-	}
-	made := set.index(awake)
-	set.current.Store(made)
-	return made
-}
-
-// index gathers the literals of all entries. Most rules that wake bring no
-// other literals than those that woke them: then the automaton stays.
-func (set *ruleset) index(awake []*rule) *index {
-	x := &index{rules: awake, ids: map[string]uint16{}}
-	last := set.current.Load()
-	if last != nil {
-		x.ids, x.literals = maps.Clone(last.ids), last.literals
-	}
-	number := func(literal string) uint16 {
-		literal = strings.ToLower(literal)
-		if _, ok := x.ids[literal]; !ok {
-			x.ids[literal], x.literals = uint16(len(x.ids)), nil
-		}
-		return x.ids[literal]
-	}
-	enter := func(list *[][]int, words []string, i int) {
-		for _, word := range words {
-			id := int(number(word))
-			*list = append(*list, make([][]int, max(0, id+1-len(*list)))...)
-			if at := &(*list)[id]; !slices.Contains(*at, i) {
-				*at = append(*at, i)
-			}
-		}
-	}
-	x.begin, x.end, x.secret = number("-----begin"), number("-----end"), number("secret")
-	x.data = [3]uint16{number("data:"), number(`data":`), number("data':")}
-	for i, e := range set.entries {
-		switch r := awake[i]; {
-		case e.id == privateKey, e.id == kubernetesSecret:
-		case r == nil:
-			enter(&x.asleep, e.wakes, i)
-		case r.leads != nil:
-			enter(&x.led, r.leads, i)
-		case len(r.keywords) == 0 || slices.Contains(r.keywords, ""):
-			x.always = append(x.always, i)
-		default:
-			enter(&x.near, r.keywords, i)
-		}
-	}
-	for _, list := range []*[][]int{&x.asleep, &x.led, &x.near} {
-		*list = append(*list, make([][]int, len(x.ids)-len(*list))...)
-	}
-	if x.literals == nil {
-		literals := make([]string, len(x.ids))
-		for literal, id := range x.ids {
-			literals[id] = literal
-		}
-		x.literals = newKeywords(literals)
-	}
-	return x
 }
 
 // names returns the kind of the path rule that a path meets, or "".

@@ -1,7 +1,9 @@
 package secret
 
 import (
+	"maps"
 	"slices"
+	"strings"
 )
 
 // search returns what to redact, sorted and disjoint, old markers included,
@@ -87,87 +89,81 @@ func (r *rule) matcher(v *view) *matcher {
 // A window is a part of a view in which a rule is tried everywhere.
 type window struct{ start, end int }
 
-// detect runs the rules over a view. Where it wakes rules, the view is read
-// again from the beginning, so that the outcome does not depend on which rules
-// were awake.
+// detect runs the rules over a view. Where the budget ends, so does that, and the rest counts as unscanned.
 func (w *work) detect(v *view) {
-	steps, exprs, secrets := w.steps, w.exprs, len(w.secrets)
-	root := v
-	for root.parent != nil {
-		root = root.parent
-	}
-	found := len(w.found[root])
-	w.index = w.set.current.Load()
-	for {
-		asleep := w.scan(v)
-		if len(asleep) == 0 {
-			return
-		}
-		w.index = w.set.wake(w.index, asleep)
-		w.steps, w.exprs, w.secrets, w.found[root] = steps, exprs, w.secrets[:secrets], w.found[root][:found]
-	}
-}
-
-// scan runs the rules that are awake, and returns the literals of those that
-// are not, though the view has them. Where the budget ends, so does the scan,
-// and the rest counts as unscanned.
-func (w *work) scan(v *view) (asleep map[uint16]bool) {
 	clear(w.engine.until)
 	clear(w.engine.tried)
-	x := w.index
 	near := map[int][]window{}
 	var begins, ends, data, secrets []int
-	stopped := -1
-	x.literals.scan(v.text, func(id uint16, start, end int) bool {
-		if x.asleep[id] != nil {
-			if asleep == nil {
-				asleep = map[uint16]bool{}
+	set := w.set
+	set.literals.scan(v.text, func(id uint16, start, end int) bool {
+		for _, i := range set.of[id] {
+			r := set.rules[i]()
+			if r.leads == nil {
+				near[i] = extend(near[i], start-nearReach, min(len(v.text), end+nearReach))
+				continue
 			}
-			asleep[id] = true
-		}
-		if asleep != nil {
-			return true
-		}
-		for _, i := range x.led[id] {
-			if !w.try(v, i, start) {
-				stopped = start
-				return false
+			for _, at := range r.leadsAt(v.text, set.words[id], start) {
+				if !w.try(v, i, at) {
+					w.unscanned(v, at, len(v.text))
+					return false
+				}
 			}
-		}
-		for _, i := range x.near[id] {
-			near[i] = extend(near[i], start-nearReach, min(len(v.text), end+nearReach))
 		}
 		switch id {
-		case x.begin:
+		case set.begin:
 			begins = append(begins, start)
-		case x.end:
+		case set.end:
 			ends = append(ends, start)
-		case x.secret:
+		case set.secret:
 			secrets = append(secrets, start)
-		case x.data[0], x.data[1], x.data[2]:
+		case set.data[0], set.data[1], set.data[2]:
 			data = append(data, end)
 		}
 		return true
 	})
-	if asleep != nil {
-		return asleep
-	}
-	if stopped >= 0 {
-		w.unscanned(v, stopped, len(v.text))
-	}
-	for _, i := range x.always {
+	for _, i := range set.always {
 		near[i] = []window{{0, len(v.text)}}
 	}
-	for i := range x.rules {
+	for _, i := range slices.Sorted(maps.Keys(near)) {
 		w.tryNear(v, i, near[i])
 	}
-	if w.set.blocks && v.joints == nil {
+	if set.blocks && v.joints == nil {
 		w.blocks(v, begins, ends)
 	}
-	if w.set.secrets && v.joints == nil {
+	if set.secrets && v.joints == nil {
 		w.manifests(v, data, secrets)
 	}
-	return nil
+}
+
+// leadsAt are the places at which one of a rule's literals begins that has a word at a place.
+func (r *rule) leadsAt(text []byte, word string, at int) (starts []int) {
+	for _, lead := range r.leads {
+		for i := strings.Index(lead, word); i >= 0 && i <= at; {
+			if begin := at - i; hasFold(text[begin:], lead) {
+				starts = append(starts, begin)
+			}
+			next := strings.Index(lead[i+1:], word)
+			if next < 0 {
+				break
+			}
+			i += 1 + next
+		}
+	}
+	return starts
+}
+
+// hasFold reports whether a text begins with a literal in lower case, whatever the case of its ASCII letters.
+func hasFold(text []byte, literal string) bool {
+	if len(text) < len(literal) {
+		return false
+	}
+	for i := range len(literal) {
+		if lower(text[i]) != literal[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func extend(list []window, start, end int) []window {
@@ -182,11 +178,11 @@ func extend(list []window, start, end int) []window {
 // try runs rule i at a literal that its matches begin with; false if the
 // budget is spent.
 func (w *work) try(v *view, i, start int) bool {
-	if start < w.engine.until[i] || start < w.engine.tried[i] || !v.crosses(start, start+jointReach) {
+	if start < w.engine.until[i] || start+1 == w.engine.tried[i] || !v.crosses(start, start+jointReach) {
 		return true
 	}
 	w.engine.tried[i] = start + 1
-	r := w.index.rules[i]
+	r := w.set.rules[i]()
 	m := r.matcher(v)
 	end, maybe := w.engine.automaton(i, m, false).run(v.text, start, min(len(v.text), start+reach))
 	if !w.spend(&w.steps, end-start+1) {
@@ -233,7 +229,7 @@ func (w *work) tryNear(v *view, i int, windows []window) {
 }
 
 func (w *work) tryPart(v *view, i int, part window) bool {
-	r := w.index.rules[i]
+	r := w.set.rules[i]()
 	m := r.matcher(v)
 	text := v.text[part.start:part.end]
 	if !v.crosses(part.start, part.end) {

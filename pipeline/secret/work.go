@@ -22,7 +22,6 @@ const (
 type work struct {
 	set     *ruleset
 	engine  *engine
-	index   *index
 	source  source
 	bytes   int // budgets
 	steps   int
