@@ -81,7 +81,7 @@ func (r Result) Commit(ctx context.Context, commit string) (Explanation, error) 
 		lines := u.Lines
 		if out.PatchID != "" {
 			if out.Result = NotCovered; len(lines) == 0 {
-				lines = Of(set, nil).Lines
+				lines = newState(set).missing()
 			}
 		}
 		out.Uncovered, out.More = append(out.Uncovered, lines[:min(maxLines, len(lines))]...), max(0, len(lines)-maxLines)

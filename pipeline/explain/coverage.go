@@ -40,39 +40,20 @@ type Lines struct {
 	To   int    `json:"to"`
 }
 
-// A Report is a Making, and what it rests on: the transactions whose patches are in the
-// change, in the order in which they were put there, and the lines that are in none.
-type Report struct {
-	Result       Making
-	Transactions []string
-	Lines        []Lines
-}
-
-// Of says how patches account for a change.
-func Of(change patch.Patchset, patches []Patch) Report {
-	id := change.ID()
-	for _, p := range patches {
-		if p.Set.ID() == id {
-			return Report{Exact, []string{p.ID}, nil}
-		}
-	}
-	used, left := newState(change).cover(patches)
-	if len(left) > 0 {
-		return Report{NotCovered, used, left}
-	}
-	return Report{Replay, used, nil}
-}
-
-// cover puts patches there one after the other, and tells which, and what is left.
+// cover puts patches there one after the other, each the first that brings the tree nearer to what it should be, and tells which,
+// and the lines that are in none.
 func (s *state) cover(patches []Patch) (used []string, left []Lines) {
-	again := &state{s.want, maps.Clone(s.now)}
-	used = s.add(patches, false)
-	if left = s.missing(); len(left) > 0 { // a line may have been changed by one patch, and then by another
-		if all := again.add(patches, true); len(again.missing()) == 0 {
-			return all, nil
-		}
+	nearer := func(p Patch) bool {
+		files, fits := s.fits(p.Set)
+		return fits && s.gain(files) > 0
 	}
-	return used, left
+	patches = slices.Clone(patches)
+	for i := slices.IndexFunc(patches, nearer); i >= 0; i = slices.IndexFunc(patches, nearer) {
+		files, _ := s.fits(patches[i].Set)
+		maps.Copy(s.now, files)
+		used, patches = append(used, patches[i].ID), slices.Delete(patches, i, i+1)
+	}
+	return used, s.missing()
 }
 
 // together finds the sets of patches, more than one each, that make a change if they are put
@@ -113,7 +94,7 @@ func (start *state) together(patches []Patch) (found [][]string, whole bool) {
 				return false
 			}
 			if files, fits := s.fits(p.Set); fits {
-				gain, _ := s.gain(files)
+				gain := s.gain(files)
 				now := &state{s.want, maps.Clone(s.now)}
 				maps.Copy(now.now, files)
 				next = append(next, step{n, gain, now})
@@ -192,36 +173,6 @@ func newState(change patch.Patchset) *state {
 	return s
 }
 
-// add puts one patch after another onto the tree, each once: of those that fit, the first
-// that brings it nearer to what it should be; where there is none and it may go around,
-// the first that changes it and brings it no further away. Whether what comes of it is
-// what it should be, missing says.
-func (s *state) add(patches []Patch, around bool) (used []string) {
-	left := slices.Clone(patches)
-	for {
-		best, after := -1, map[string]*patch.File(nil)
-		for i, p := range left {
-			files, fits := s.fits(p.Set)
-			if !fits {
-				continue
-			}
-			gain, changes := s.gain(files)
-			if gain > 0 {
-				best, after = i, files
-				break
-			}
-			if around && best < 0 && gain == 0 && changes {
-				best, after = i, files
-			}
-		}
-		if best < 0 {
-			return used
-		}
-		maps.Copy(s.now, after)
-		used, left = append(used, left[best].ID), slices.Delete(left, best, best+1)
-	}
-}
-
 // fits is what a patch makes of its files, and whether it fits. One that touches a file
 // which the change leaves alone does not.
 func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
@@ -240,14 +191,12 @@ func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
 	return out, true
 }
 
-// gain is how many fewer lines some files would leave to account for, and whether they
-// are other files at all.
-func (s *state) gain(files map[string]*patch.File) (gain int, changes bool) {
+// gain is how many fewer lines some files would leave to account for.
+func (s *state) gain(files map[string]*patch.File) (gain int) {
 	for path, f := range files {
 		gain += distance(s.now[path], s.want[path]) - distance(f, s.want[path])
-		changes = changes || !f.Equal(s.now[path])
 	}
-	return gain, changes
+	return gain
 }
 
 // distance counts the lines that differ; a file that is none, has another mode or is no

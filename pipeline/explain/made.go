@@ -346,10 +346,6 @@ func isBetween(before, after, here *patch.File) bool {
 	return isWoven(a, b, patch.DiffLines(a, b), linesOf(here))
 }
 
-// A place is how far a text has come in the two that it is woven of. It is in the edit with a
-// number, or in the lines before that, which both have: new is -1 then.
-type place struct{ edit, old, new int }
-
 // maxPlaces bounds the places that are looked at for one line, and maxCompared the lines that are
 // compared for one file.
 const (
@@ -357,90 +353,66 @@ const (
 	maxCompared = 1 << 24
 )
 
-// isWoven reports whether a text is of the lines of two others that differ by some edits.
+// isWoven reports whether a text is of the lines of two others that differ by some edits: all that both have, and of an edit any
+// of the one's and of the other's.
 func isWoven(a, b [][]byte, edits []patch.Edit, text [][]byte) bool {
-	w := woven{a: a, b: b, edits: edits}
-	now := w.add(nil, place{0, 0, -1})
+	// By line: where the edit that it is in ends; a line of both is its own.
+	endA, endB := upTo(len(a)), upTo(len(b))
+	for _, e := range edits {
+		for i := e.OldStart; i < e.OldEnd; i++ {
+			endA[i] = e.OldEnd
+		}
+		for i := e.NewStart; i < e.NewEnd; i++ {
+			endB[i] = e.NewEnd
+		}
+	}
+	compared := 0
+	first := func(lines [][]byte, from, to int, line []byte) int {
+		for i := from; i < to; i++ {
+			if compared++; string(lines[i]) == string(line) {
+				return i
+			}
+		}
+		return -1
+	}
+	type place struct{ a, b int } // how far the text has come in both
+	now := []place{{}}
 	for _, line := range text {
 		var next []place
-		for _, p := range now {
-			next = w.read(next, p, line)
+		add := func(p place) { // unless another in the same edit, or before the same lines, reaches all that it does
+			behind := func(o place) bool {
+				return endA[o.a] == endA[p.a] && endB[o.b] == endB[p.b] && o.a <= p.a && o.b <= p.b
+			}
+			if !slices.ContainsFunc(next, behind) {
+				next = append(next, p)
+			}
 		}
-		if now = next; len(now) == 0 || len(now) > maxPlaces || w.compared > maxCompared {
+		for _, p := range now {
+			both, other := endA[p.a], endB[p.b] // where the lines begin that both have
+			if i := first(a, p.a, both, line); i >= 0 {
+				add(place{i + 1, p.b})
+			}
+			if i := first(b, p.b, other, line); i >= 0 {
+				add(place{p.a, i + 1})
+			}
+			if both < len(a) && first(a, both, both+1, line) == both {
+				add(place{both + 1, other + 1})
+			}
+		}
+		if now = next; len(now) == 0 || len(now) > maxPlaces || compared > maxCompared {
 			return false
 		}
 	}
-	return slices.ContainsFunc(now, func(p place) bool {
-		if p.new >= 0 {
-			from, to := w.common(p.edit + 1)
-			return from == to // nothing is left but this edit
-		}
-		_, to := w.common(p.edit)
-		return p.edit == len(edits) && p.old == to
-	})
+	return slices.ContainsFunc(now, func(p place) bool { return endA[p.a] == len(a) && endB[p.b] == len(b) })
 }
 
-// A woven is two texts that differ by some edits, and how many lines were compared with theirs.
-type woven struct {
-	a, b     [][]byte
-	edits    []patch.Edit
-	compared int
-}
-
-// common are the lines that both have before edit n, in a.
-func (w *woven) common(n int) (from, to int) {
-	if n > 0 {
-		from = w.edits[n-1].OldEnd
+// upTo are the numbers from 0 to n.
+func upTo(n int) []int {
+	out := make([]int, n+1)
+	for i := range out {
+		out[i] = i
 	}
-	if to = len(w.a); n < len(w.edits) {
-		to = w.edits[n].OldStart
-	}
-	return from, to
-}
-
-// add adds a place, unless another there reaches all that it does. Where all common lines are read it is in the edit behind them.
-func (w *woven) add(places []place, p place) []place {
-	if _, to := w.common(p.edit); p.new < 0 && p.old == to && p.edit < len(w.edits) {
-		p = place{p.edit, w.edits[p.edit].OldStart, w.edits[p.edit].NewStart}
-	}
-	behind := func(o place) bool {
-		return o == p || p.new >= 0 && o.new >= 0 && o.edit == p.edit && o.old <= p.old && o.new <= p.new
-	}
-	if slices.ContainsFunc(places, behind) {
-		return places
-	}
-	return append(places, p)
-}
-
-// first is the first of some lines that is this one, -1 if none is.
-func (w *woven) first(lines [][]byte, line []byte) int {
-	i := slices.IndexFunc(lines, func(l []byte) bool { return string(l) == string(line) })
-	if w.compared += i + 1; i < 0 {
-		w.compared += len(lines)
-	}
-	return i
-}
-
-// read adds the places that a line leads to from another.
-func (w *woven) read(next []place, p place, line []byte) []place {
-	if p.new < 0 {
-		if _, to := w.common(p.edit); p.old < to && w.first(w.a[p.old:p.old+1], line) == 0 {
-			next = w.add(next, place{p.edit, p.old + 1, -1})
-		}
-		return next
-	}
-	e := w.edits[p.edit]
-	if i := w.first(w.a[p.old:e.OldEnd], line); i >= 0 {
-		next = w.add(next, place{p.edit, p.old + i + 1, p.new})
-	}
-	if i := w.first(w.b[p.new:e.NewEnd], line); i >= 0 {
-		next = w.add(next, place{p.edit, p.old, p.new + i + 1})
-	}
-	// or the edit is over, and the next common line is this one
-	if from, to := w.common(p.edit + 1); from < to && w.first(w.a[from:from+1], line) == 0 {
-		next = w.add(next, place{p.edit + 1, from + 1, -1})
-	}
-	return next
+	return out
 }
 
 // together finds the ways in which approved patches, more than one, make a change together,

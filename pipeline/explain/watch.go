@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A Watch is what one audit of a branch came to.
@@ -226,7 +227,7 @@ func readMark(body, branch string) (m mark, is bool) {
 		for _, word := range fields[1:] {
 			id, gone := strings.CutPrefix(word, "-")
 			switch {
-			case !isID(id):
+			case !canon.IsGitID(id):
 			case gone && len(m.gone) < maxIDs:
 				m.gone = append(m.gone, id)
 			case !gone && len(m.ids) < maxIDs:
@@ -236,11 +237,6 @@ func readMark(body, branch string) (m mark, is bool) {
 		return m, true
 	}
 	return mark{}, false
-}
-
-// isID reports whether a word is a commit's id, of SHA-1 or SHA-256.
-func isID(word string) bool {
-	return (len(word) == 40 || len(word) == 64) && strings.Trim(word, "0123456789abcdef") == ""
 }
 
 // mark is what the issue tells of after an audit, that told of other commits before. What
