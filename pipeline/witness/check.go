@@ -8,25 +8,11 @@ import (
 
 // A Report is what the witnesses of a file say of a ledger.
 type Report struct {
-	Origin string
-	// Covered is how many commits, from the first, are vouched for by as many witnesses as are asked for.
-	Covered int64
-	// Newest is how many commits the newest checkpoint has that is the ledger's, 0 if there is none.
-	Newest int64
-	Saw    []Saw // by each witness, in the file's order
+	Witnessed // but for Commit
 	// Found is what is wrong: another history, or too few witnesses.
 	Found []string
-	// Ignored is why notes did not count.
-	Ignored []string
 
-	newest *Note
-}
-
-// Saw is what one witness vouches for: Size commits, 0 for none, at a time in seconds since 1970.
-type Saw struct {
-	Name string
-	Size int64
-	At   int64
+	newest *Note // that is the ledger's, nil if there is none
 }
 
 // Check holds what is kept of a ledger's checkpoints to its commits. Witnesses are needed as the file
@@ -36,9 +22,9 @@ func (f File) Check(notes [][]byte, t *Tree, atLeast int) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Origin: origin}
+	r := Report{Witnessed: Witnessed{Origin: origin, Witnesses: []Testimony{}, Ignored: []string{}}}
 	for _, w := range f.Witnesses {
-		r.Saw = append(r.Saw, Saw{Name: w.Name})
+		r.Witnesses = append(r.Witnesses, Testimony{Name: w.Name})
 	}
 	for i, raw := range notes[:min(len(notes), MostNotes)] {
 		n, err := f.Open(raw)
@@ -50,13 +36,14 @@ func (f File) Check(notes [][]byte, t *Tree, atLeast int) (Report, error) {
 			r.Found = append(r.Found, err.Error())
 			continue
 		}
-		if r.newest == nil || n.Size > r.Newest {
-			r.Newest, r.newest = n.Size, &n
+		if r.newest == nil || n.Size > r.newest.Size {
+			r.newest = &n
 		}
-		for i, w := range f.Witnesses {
-			at, signed := n.Seen[w.Name]
-			if signed && (n.Size > r.Saw[i].Size || n.Size == r.Saw[i].Size && at > r.Saw[i].At) {
-				r.Saw[i].Size, r.Saw[i].At = n.Size, at
+		for i, before := range r.Witnesses {
+			at, signed := n.Seen[before.Name]
+			said := Testimony{Name: before.Name, Commits: n.Size, At: FormatTime(at)}
+			if signed && (said.Commits > before.Commits || said.Commits == before.Commits && said.At > before.At) {
+				r.Witnesses[i] = said
 			}
 		}
 	}
@@ -64,6 +51,7 @@ func (f File) Check(notes [][]byte, t *Tree, atLeast int) (Report, error) {
 		r.Ignored = append(r.Ignored, fmt.Sprintf("%d more than the %d that are read", len(notes)-MostNotes, MostNotes))
 	}
 	r.judge(f, atLeast)
+	r.Newer = t.Size() - r.Covered
 	slices.Sort(r.Found)
 	r.Found = slices.Compact(r.Found)
 	return r, nil
@@ -72,9 +60,9 @@ func (f File) Check(notes [][]byte, t *Tree, atLeast int) (Report, error) {
 // judge works out what is covered, and finds if that is nothing.
 func (r *Report) judge(f File, atLeast int) {
 	size, some := map[string]int64{}, 0
-	for _, s := range r.Saw {
-		size[s.Name] = s.Size
-		if s.Size > 0 {
+	for _, s := range r.Witnesses {
+		size[s.Name] = s.Commits
+		if s.Commits > 0 {
 			some++
 		}
 	}
@@ -100,11 +88,12 @@ func (r Report) NewestNote() (Note, bool) {
 	return *r.newest, true
 }
 
-// An Answer is what a witness said when it was asked to sign the newest checkpoint once more: that it did,
-// at a time; or that it has seen a larger tree, of a size; or an error. One of the three.
+// An Answer is what a witness said when it was asked to sign a checkpoint: its cosignature, with the line and its time; or an
+// error, with the size of a larger tree that it has seen, if that is why.
 type Answer struct {
 	Name string
-	At   int64
+	Line []byte // under the checkpoint
+	At   int64  // in seconds since 1970
 	Size int64
 	Err  error
 }
@@ -118,7 +107,7 @@ func (f File) Fresh(newest Note, answers []Answer, atLeast int) (found []string)
 		switch {
 		case a.At > 0:
 			size[a.Name] = newest.Size
-		case a.Err == nil && a.Size > newest.Size:
+		case a.Size > newest.Size:
 			found = append(found, fmt.Sprintf("the ledger was set back, or checkpoints are kept from you: witness %s has seen %d commits, and the newest checkpoint here has %d", a.Name, a.Size, newest.Size))
 		}
 	}

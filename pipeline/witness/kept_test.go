@@ -51,7 +51,7 @@ func TestT79NotesThatDoNotCount(t *testing.T) {
 	}
 	// A key of the same name is another key: its line is passed over.
 	r, err := f.Check([][]byte{append(slices.Clone(signedBy(at(tree, 9), 90)), forged...)}, tree, 1)
-	if err != nil || r.Covered != 0 || r.Newest != 9 {
+	if err != nil || r.Covered != 0 || newest(r) != 9 {
 		t.Errorf("%v %+v", err, r)
 	}
 	// One witness twice is one.
@@ -171,4 +171,10 @@ func TestKeep(t *testing.T) {
 	if n := len(witness.Keep(notes)); n != witness.MostNotes {
 		t.Errorf("%d are kept", n)
 	}
+}
+
+// newest is how many commits the newest checkpoint has that is the ledger's.
+func newest(r witness.Report) int64 {
+	n, _ := r.NewestNote()
+	return n.Size
 }

@@ -70,26 +70,23 @@ func ParseConflict(body []byte) (int64, error) {
 	return parseSize(text)
 }
 
-// A Cosignature is a witness's line under a checkpoint, verified, and its time in seconds since 1970.
-type Cosignature struct {
-	Line []byte
-	At   int64
-}
-
 // ParseAnswer reads the lines that a witness answers with, of which one has to be its good
-// cosignature of the checkpoint. Those of other keys are left out.
-func (c Checkpoint) ParseAnswer(k Key, body []byte) (Cosignature, error) {
+// cosignature of the checkpoint, and returns that line and its time in seconds since 1970. Those of other keys are left out.
+func (c Checkpoint) ParseAnswer(k Key, body []byte) (line []byte, at int64, err error) {
 	if len(body) > MostAnswer {
-		return Cosignature{}, errors.New("the answer is too long")
+		return nil, 0, errors.New("the answer is too long")
 	}
 	opened, err := note.Open(append([]byte(c.Text()+"\n"), body...), note.VerifierList(k))
 	if err != nil {
-		return Cosignature{}, opening(err)
+		return nil, 0, opening(err)
 	}
 	if opened.Text != c.Text() || !k.cosigns {
-		return Cosignature{}, errors.New("it is no cosignature of the checkpoint")
+		return nil, 0, errors.New("it is no cosignature of the checkpoint")
 	}
 	s := opened.Sigs[0]
 	raw, err := base64.StdEncoding.DecodeString(s.Base64) // the last letter may have bits that mean nothing
-	return Cosignature{fmt.Appendf(nil, "— %s %s\n", s.Name, base64.StdEncoding.EncodeToString(raw)), signatureTime(s)}, err
+	if err != nil {
+		return nil, 0, err
+	}
+	return fmt.Appendf(nil, "— %s %s\n", s.Name, base64.StdEncoding.EncodeToString(raw)), signatureTime(s), nil
 }

@@ -90,9 +90,9 @@ func TestT79WitnessSaysNo(t *testing.T) {
 			continue
 		}
 		signed := at(tree, map[bool]int64{true: 9, false: 12}[strings.Contains(string(c.body), "\n9\n")])
-		cosignature, err := signed.ParseAnswer(north.Key, got)
-		if err != nil || cosignature.At != 100 || !bytes.Equal(cosignature.Line, got) {
-			t.Errorf("%s: %v %+v", name, err, cosignature)
+		line, at, err := signed.ParseAnswer(north.Key, got)
+		if err != nil || at != 100 || !bytes.Equal(line, got) {
+			t.Errorf("%s: %v %d %q", name, err, at, line)
 		}
 		if again, err := witness.ParseState(next.Bytes()); err != nil || !bytes.Equal(again.Bytes(), next.Bytes()) {
 			t.Errorf("%s: %v", name, err)
@@ -165,13 +165,13 @@ func TestAnswers(t *testing.T) {
 		"a size":             []byte("9\n"),
 		"a control sequence": []byte("\x1b[31m\n"),
 	} {
-		if got, err := c.ParseAnswer(north.Key, bad); err == nil {
-			t.Errorf("%s: %+v", name, got)
+		if line, _, err := c.ParseAnswer(north.Key, bad); err == nil {
+			t.Errorf("%s: %q", name, line)
 		}
 	}
-	got, err := c.ParseAnswer(north.Key, slices.Concat(sign(c, south, 80), good, sign(c, own, 80)))
-	if err != nil || got.At != 90 || !bytes.Equal(got.Line, good) {
-		t.Errorf("%v %+v", err, got)
+	line, at, err := c.ParseAnswer(north.Key, slices.Concat(sign(c, south, 80), good, sign(c, own, 80)))
+	if err != nil || at != 90 || !bytes.Equal(line, good) {
+		t.Errorf("%v %d %q", err, at, line)
 	}
 	for _, bad := range []string{"", "9", "\n", "09\n", "-9\n", "9 \n", "9\n\n", "0x9\n", "99999999999999999999\n"} {
 		if n, err := witness.ParseConflict([]byte(bad)); err == nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
@@ -93,15 +92,12 @@ func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o Witn
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &witness.Witnessed{Origin: r.Origin, Covered: r.Covered, Newer: tree.Size() - r.Covered, Witnesses: []witness.Testimony{}, Ignored: append([]string{}, r.Ignored...)}
-	if r.Covered > 0 {
-		w.Commit = leaves[r.Covered-1].ID
-	}
-	for _, s := range r.Saw {
-		w.Witnesses = append(w.Witnesses, witness.Testimony{Name: s.Name, Commits: s.Size, At: timeOf(s.At)})
+	w := &r.Witnessed
+	if w.Covered > 0 {
+		w.Commit = leaves[w.Covered-1].ID
 	}
 	if o.ask {
-		r.Found = append(r.Found, askAgain(ctx, a.Console, f, r, tree, o.Quorum, w)...)
+		r.Found = append(r.Found, askAgain(ctx, a.Console, f, &r, tree, o.Quorum)...)
 	}
 	var all []history.Finding
 	for _, message := range r.Found {
@@ -110,19 +106,11 @@ func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o Witn
 	return w, all, nil
 }
 
-// timeOf is a time in seconds since 1970 in RFC 3339, "" for none.
-func timeOf(at int64) string {
-	if at == 0 {
-		return ""
-	}
-	return time.Unix(at, 0).UTC().Format(time.RFC3339)
-}
-
 // mostSkew is how far a witness's clock may be from ours when it has just signed.
 const mostSkew = 10 * 60
 
 // askAgain asks the witnesses whether they have seen more than the newest checkpoint here.
-func askAgain(ctx context.Context, c *console.Console, f witness.File, r witness.Report, tree *witness.Tree, quorum int, w *witness.Witnessed) []string {
+func askAgain(ctx context.Context, c *console.Console, f witness.File, r *witness.Report, tree *witness.Tree, quorum int) []string {
 	newest, ok := r.NewestNote()
 	if !ok {
 		return []string{"no witness can be asked, as there is no checkpoint of this history"}
@@ -132,23 +120,20 @@ func askAgain(ctx context.Context, c *console.Console, f witness.File, r witness
 	for _, one := range f.Witnesses {
 		seen[one.Name] = newest.Size
 	}
-	var answers []witness.Answer
-	for i, got := range log.Ask(ctx, witnessTimeout, f.Witnesses, seen) {
-		answer := witness.Answer{Name: f.Witnesses[i].Name, At: got.At, Err: got.Err}
-		if off := c.Now().Unix() - got.At; got.Err == nil && (off > mostSkew || off < -mostSkew) {
-			answer.At, answer.Err = 0, fmt.Errorf("its signature is of %s, which is not now", timeOf(got.At))
+	answers := log.Ask(ctx, witnessTimeout, f.Witnesses, seen)
+	for i := range answers {
+		a, asked := &answers[i], &r.Witnesses[i].Asked
+		if off := c.Now().Unix() - a.At; a.At > 0 && (off > mostSkew || off < -mostSkew) {
+			a.At, a.Err = 0, fmt.Errorf("its signature is of %s, which is not now", witness.FormatTime(a.At))
 		}
-		var ahead *AheadError
 		switch {
-		case errors.As(got.Err, &ahead):
-			answer.Size, answer.Err = ahead.Size, nil
-			w.Witnesses[i].Asked = fmt.Sprintf("it has seen %s, and the newest checkpoint here has %d", report.Counted(int(ahead.Size), "commit"), newest.Size)
-		case answer.Err != nil:
-			w.Witnesses[i].Asked = ledger.OneLine(answer.Err.Error(), 300)
+		case a.Size > 0:
+			*asked = fmt.Sprintf("it has seen %s, and the newest checkpoint here has %d", report.Counted(int(a.Size), "commit"), newest.Size)
+		case a.Err != nil:
+			*asked = ledger.OneLine(a.Err.Error(), 300)
 		default:
-			w.Witnesses[i].Asked = "it has seen nothing newer"
+			*asked = "it has seen nothing newer"
 		}
-		answers = append(answers, answer)
 	}
 	return f.Fresh(newest, answers, quorum)
 }

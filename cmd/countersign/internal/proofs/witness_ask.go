@@ -31,13 +31,6 @@ func refusal(status int) error {
 	return fmt.Errorf("it answered with the status %d", status)
 }
 
-// An AheadError is a witness that has seen more than it is asked to sign.
-type AheadError struct{ Size int64 }
-
-func (e *AheadError) Error() string {
-	return fmt.Sprintf("it has seen %d commits, more than this checkpoint has", e.Size)
-}
-
 // A WitnessLog is what witnesses are asked to sign: a checkpoint, as its log signed it, and the tree that it is of.
 type WitnessLog struct {
 	Checkpoint witness.Checkpoint
@@ -45,15 +38,9 @@ type WitnessLog struct {
 	Tree       *witness.Tree
 }
 
-// A WitnessAnswer is what came of asking one witness.
-type WitnessAnswer struct {
-	witness.Cosignature
-	Err error
-}
-
 // Ask asks witnesses at once, each for so long. seen is how large the tree was that each, by its name, is thought to have signed last;
-// one that says otherwise is asked again from there, or has seen more: *AheadError.
-func (log WitnessLog) Ask(ctx context.Context, timeout time.Duration, all []witness.Witness, seen map[string]int64) []WitnessAnswer {
+// one that says otherwise is asked again from there. Of one that has seen more, the answer has how much.
+func (log WitnessLog) Ask(ctx context.Context, timeout time.Duration, all []witness.Witness, seen map[string]int64) []witness.Answer {
 	h := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: witness.MostAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -61,72 +48,77 @@ func (log WitnessLog) Ask(ctx context.Context, timeout time.Duration, all []witn
 		},
 	}
 	defer h.CloseIdleConnections()
-	out := make([]WitnessAnswer, len(all))
+	out := make([]witness.Answer, len(all))
 	var done sync.WaitGroup
 	for i, w := range all {
 		if w.URL == "" {
-			out[i].Err = errors.New("the file has no address for it")
+			out[i] = witness.Answer{Name: w.Name, Err: errors.New("the file has no address for it")}
 			continue
 		}
 		done.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			out[i].Cosignature, out[i].Err = log.ask(ctx, h, w, seen[w.Name])
+			out[i] = log.ask(ctx, h, w, seen[w.Name])
 		})
 	}
 	done.Wait()
 	return out
 }
 
-func (log WitnessLog) ask(ctx context.Context, h *http.Client, w witness.Witness, seen int64) (witness.Cosignature, error) {
-	signed, err := log.add(ctx, h, w, seen)
-	var ahead *AheadError
-	if !errors.As(err, &ahead) || ahead.Size > log.Checkpoint.Size {
-		return signed, err
+// errSize is a witness that has seen another size than it was said to have.
+var errSize = errors.New("it has seen another size")
+
+func (log WitnessLog) ask(ctx context.Context, h *http.Client, w witness.Witness, seen int64) witness.Answer {
+	a, most := witness.Answer{Name: w.Name}, log.Checkpoint.Size
+	a.Err = log.add(ctx, h, w, seen, &a)
+	if errors.Is(a.Err, errSize) && a.Size <= most {
+		a.Err = log.add(ctx, h, w, a.Size, &a)
 	}
-	if signed, err = log.add(ctx, h, w, ahead.Size); errors.As(err, &ahead) && ahead.Size <= log.Checkpoint.Size {
-		err = errors.New("it says first this and then that of what it has seen, or others ask it as well")
+	switch {
+	case !errors.Is(a.Err, errSize):
+		a.Size = 0
+	case a.Size <= most:
+		a.Size, a.Err = 0, errors.New("it says first this and then that of what it has seen, or others ask it as well")
+	default:
+		a.Err = fmt.Errorf("it has seen %d commits, more than this checkpoint has", a.Size)
 	}
-	return signed, err
+	return a
 }
 
-// add is one request. Another size than old is an *AheadError.
-func (log WitnessLog) add(ctx context.Context, h *http.Client, w witness.Witness, old int64) (witness.Cosignature, error) {
-	var none witness.Cosignature
+// add is one request. It fills in the cosignature or, with errSize, what the witness has seen that is not old.
+func (log WitnessLog) add(ctx context.Context, h *http.Client, w witness.Witness, old int64, to *witness.Answer) error {
 	proof, err := log.Tree.Consistency(old, log.Checkpoint.Size)
 	if err != nil {
-		return none, err
+		return err
 	}
 	body := witness.Request{Old: old, Proof: proof, Note: log.Note}.Body()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+witness.AddPath, bytes.NewReader(body))
 	if err != nil {
-		return none, err
+		return err
 	}
 	req.Header.Set("User-Agent", "countersign/"+console.Version())
 	resp, err := h.Do(req)
 	if err != nil {
-		return none, plain(err)
+		return plain(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, witness.MostAnswer+1))
 	if err != nil {
-		return none, plain(err)
+		return plain(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
-		signed, err := log.Checkpoint.ParseAnswer(w.Key, answer)
-		if err != nil {
+		if to.Line, to.At, err = log.Checkpoint.ParseAnswer(w.Key, answer); err != nil {
 			err = fmt.Errorf("what it answered is no signature of this checkpoint with its key: %w", err)
 		}
-		return signed, err
+		return err
 	case http.StatusConflict:
-		size, err := witness.ParseConflict(answer)
-		if err != nil {
-			return none, errors.New("it refused, and did not say how much it has seen")
+		if to.Size, err = witness.ParseConflict(answer); err != nil {
+			return errors.New("it refused, and did not say how much it has seen")
 		}
-		return none, &AheadError{size}
+		return errSize
 	}
-	return none, refusal(resp.StatusCode)
+	return refusal(resp.StatusCode)
 }
 
 // plain leaves the address out of what net/http says.
