@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -170,24 +171,18 @@ func (j *judge) remerge(ctx context.Context, c code.BranchCommit) (why string, l
 // remergeFile makes a merge of one file again. It is not clean where the sides meet; lines are
 // those that are not as merging makes them.
 func (j *judge) remergeFile(ctx context.Context, path, base, ours, theirs, merge string) (clean bool, lines []Lines, err error) {
-	before, fits, err := j.file(ctx, base, path)
-	if err != nil {
-		return false, nil, err
+	var files [4]*patch.File
+	fits := true
+	for i, commit := range []string{base, ours, theirs, merge} {
+		f, fit, err := j.file(ctx, commit, path)
+		if err != nil {
+			return false, nil, err
+		}
+		files[i], fits = f, fits && (fit || i > 1)
 	}
-	mine, fit, err := j.file(ctx, ours, path)
-	if err != nil {
-		return false, nil, err
-	}
-	their, _, err := j.file(ctx, theirs, path)
-	if err != nil {
-		return false, nil, err
-	}
-	is, _, err := j.file(ctx, merge, path)
-	if err != nil {
-		return false, nil, err
-	}
-	if fits && fit {
-		want, ok := mergeFile(before, mine, their)
+	mine, their, is := files[1], files[2], files[3]
+	if fits {
+		want, ok := mergeFile(files[0], mine, their)
 		if ok && is.Equal(want) {
 			return true, nil, nil
 		}

@@ -105,32 +105,22 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 }
 
 // options finds the transactions whose patch makes a change, and says what is known of those
-// that do not account for it.
+// that do not account for it. Those that cannot, as the change was there when they were proposed, or they account for another
+// commit, come last, and only tell why not.
 func (j *judge) options(ctx context.Context, s *subject) error {
-	all, err := j.candidates(ctx, s)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.useless && len(s.options) > 0 {
-			break
-		}
-		made, exact, err := j.fits(ctx, s, c)
-		if err != nil {
-			return err
-		} else if !made {
-			continue
-		}
-		claim, err := j.claim(c.entry, s.terms(c.entry))
-		switch {
-		case err != nil:
-			return err
-		case !claim.Explains:
-			s.no.graver(claim.Code, "of the transaction that proposes it, "+c.id+": "+claim.Why, c.id)
-		case c.had:
-			s.no.graver(NotApproved, fmt.Sprintf("%s was proposed for what came after this commit", c.id), c.id)
-		default:
-			s.options = append(s.options, s.way(exact, claim))
+	all := j.unusedFirst(j.Index.inside(s.paths))
+	for _, useless := range []bool{false, true} {
+		for _, e := range all {
+			had, err := j.had(ctx, e, s.to)
+			if err != nil {
+				return err
+			}
+			if useless != (had || j.elsewhere(e.id, s.cover)) || useless && len(s.options) > 0 {
+				continue
+			}
+			if err := j.option(ctx, s, e, had, useless); err != nil {
+				return err
+			}
 		}
 	}
 	rank := func(w *way) int {
@@ -149,58 +139,54 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// A candidate is a transaction that may propose a change. had says that the change was there when
-// it was proposed; a useless one only tells why not, if nothing accounts for the change.
-type candidate struct {
-	*entry
-	had, useless bool
-}
-
-// candidates are those for a change, the useless ones last.
-func (j *judge) candidates(ctx context.Context, s *subject) ([]candidate, error) {
-	var all, useless []candidate
-	for _, e := range j.unusedFirst(j.Index.inside(s.paths)) {
-		had, err := j.had(ctx, e, s.to)
-		if err != nil {
-			return nil, err
-		}
-		if had || j.elsewhere(e.id, s.cover) {
-			useless = append(useless, candidate{e, had, true})
-		} else {
-			all = append(all, candidate{e, false, false})
-		}
+// option looks at one transaction, of which had says that the change was there when it was proposed.
+func (j *judge) option(ctx context.Context, s *subject, e *entry, had, useless bool) error {
+	made, exact, err := j.fits(ctx, s, e, useless)
+	if err != nil || !made {
+		return err
 	}
-	return append(all, useless...), nil
+	claim, err := j.claim(e, s.terms(e))
+	switch {
+	case err != nil:
+		return err
+	case !claim.Explains:
+		s.no.graver(claim.Code, "of the transaction that proposes it, "+e.id+": "+claim.Why, e.id)
+	case had:
+		s.no.graver(NotApproved, fmt.Sprintf("%s was proposed for what came after this commit", e.id), e.id)
+	default:
+		s.options = append(s.options, s.way(exact, claim))
+	}
+	return nil
 }
 
-// fits reports whether a candidate's patch makes a change, and whether it is exactly that. One that
+// fits reports whether a transaction's patch makes a change, and whether it is exactly that. One that
 // may with others is kept.
-func (j *judge) fits(ctx context.Context, s *subject, c candidate) (made, exact bool, err error) {
-	if c.files == len(s.paths) {
-		if exact, err = j.is(ctx, c.entry, s.change); exact || err != nil {
+func (j *judge) fits(ctx context.Context, s *subject, e *entry, useless bool) (made, exact bool, err error) {
+	if e.files == len(s.paths) {
+		if exact, err = j.is(ctx, e, s.change); exact || err != nil {
 			return exact, exact, err
 		}
 	}
 	switch {
-	case !c.settled:
+	case !e.settled:
 		return false, false, nil
 	case s.tried == maxPatches:
-		if !c.useless {
+		if !useless {
 			s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
 		}
 		return false, false, nil
 	}
 	s.tried++
-	if c.files >= len(s.paths) {
+	if e.files >= len(s.paths) {
 		var why string
-		if made, why, err = j.makes(ctx, c.entry, s.change); err != nil {
+		if made, why, err = j.makes(ctx, e, s.change); err != nil {
 			return false, false, err
 		}
 		if why != "" {
-			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", c.id, why), c.id)
+			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
 		}
 	}
-	s.several = append(s.several, c.entry)
+	s.several = append(s.several, e)
 	return made, false, nil
 }
 
