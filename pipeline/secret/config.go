@@ -219,18 +219,8 @@ func extended(rules []ruleEntry, own configFile) ([]ruleEntry, []allowFile, erro
 }
 
 func (r ruleFile) changed(own ruleFile) ruleFile {
-	if own.Regex != "" {
-		r.Regex = own.Regex
-	}
-	if own.Path != "" {
-		r.Path = own.Path
-	}
-	if own.Entropy != 0 {
-		r.Entropy = own.Entropy
-	}
-	if own.SecretGroup != 0 {
-		r.SecretGroup = own.SecretGroup
-	}
+	r.Regex, r.Path = cmp.Or(own.Regex, r.Regex), cmp.Or(own.Path, r.Path)
+	r.Entropy, r.SecretGroup = cmp.Or(own.Entropy, r.Entropy), cmp.Or(own.SecretGroup, r.SecretGroup)
 	r.Keywords = append(slices.Clip(r.Keywords), own.Keywords...)
 	r.Allowlists = append(slices.Clip(r.Allowlists), own.Allowlists...)
 	return r

@@ -220,7 +220,7 @@ func (w *work) unescape(out, v *view, at, end int, form bool) {
 		out.copied(text[at:next], at)
 		if at = next; at < end {
 			value, n := escape(text[at:])
-			out.stands(value.bytes[:value.size], at, at+n)
+			out.stands([]byte(value), at, at+n)
 			at += n
 		}
 		next = nextEscape(text, at, form)
@@ -240,63 +240,53 @@ func nextEscape(text []byte, at int, form bool) int {
 	return len(text)
 }
 
-// A few are the bytes that an escape stands for.
-type few struct {
-	bytes [utf8.UTFMax]byte
-	size  int
-}
-
-func one(c byte) few { return few{[utf8.UTFMax]byte{c}, 1} }
-
 // escape returns what the escape that text begins with stands for, and its
 // length; 0 if it begins with none.
-func escape(text []byte) (value few, size int) {
+func escape(text []byte) (value string, size int) {
 	switch {
 	case text[0] == '+':
-		return one(' '), 1
+		return " ", 1
 	case text[0] == '%':
 		return escapedByte(text, 1)
 	case len(text) < 2:
-		return few{}, 0
+		return "", 0
 	case text[1] == 'x':
 		return escapedByte(text, 2)
 	case text[1] == 'u':
 		return escapedRune(text)
 	}
-	switch c := text[1]; c {
+	switch text[1] {
 	case 'n':
-		return one('\n'), 2
+		return "\n", 2
 	case 'r':
-		return one('\r'), 2
+		return "\r", 2
 	case 't':
-		return one('\t'), 2
+		return "\t", 2
 	case '"', '\'', '\\', '/':
-		return one(c), 2
+		return string(text[1:2]), 2
 	}
-	return few{}, 0
+	return "", 0
 }
 
-func escapedByte(text []byte, at int) (few, int) {
+func escapedByte(text []byte, at int) (value string, size int) {
 	if at+2 > len(text) || nibbles[text[at]] == 16 || nibbles[text[at+1]] == 16 {
-		return few{}, 0
+		return "", 0
 	}
-	return one(nibbles[text[at]]<<4 | nibbles[text[at+1]]), at + 2
+	return string([]byte{nibbles[text[at]]<<4 | nibbles[text[at+1]]}), at + 2
 }
 
-func escapedRune(text []byte) (few, int) {
+func escapedRune(text []byte) (value string, size int) {
 	if len(text) < 6 {
-		return few{}, 0
+		return "", 0
 	}
 	r := rune(0)
 	for _, c := range text[2:6] {
 		if nibbles[c] == 16 {
-			return few{}, 0
+			return "", 0
 		}
 		r = r<<4 | rune(nibbles[c])
 	}
-	var f few
-	f.size = utf8.EncodeRune(f.bytes[:], r)
-	return f, 6
+	return string(r), 6
 }
 
 // wide reads v where it holds text in UTF-16, of either byte order, in Latin

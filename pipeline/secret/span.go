@@ -125,21 +125,17 @@ var generic = map[string]bool{
 
 // kindOf keeps of a rule's id what a marker may show.
 func kindOf(id string) string {
-	var b []byte
-	for i := range len(id) {
-		c := lower(id[i])
+	plain := strings.Map(func(r rune) rune {
 		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			b = append(b, c)
-		case len(b) > 0 && b[len(b)-1] != '-':
-			b = append(b, '-')
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
 		}
-	}
-	b = b[:min(len(b), 64)]
-	for len(b) > 0 && b[len(b)-1] == '-' {
-		b = b[:len(b)-1]
-	}
-	return string(b)
+		return ' '
+	}, id)
+	kind := strings.Join(strings.Fields(plain), "-")
+	return strings.TrimRight(kind[:min(len(kind), maxKind)], "-")
 }
 
 // The rules that blocks and manifests stand in for.
