@@ -94,14 +94,11 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 		x := *j.Index
 		x.First, j.Index = old, &x
 	}
-	r, all, err := j.Branch(ctx, next, old)
+	r, _, err := j.Branch(ctx, next, old)
 	if err != nil {
 		return b, err
 	}
-	listed := without(all, old)
-	if !among(all, old) && j.Index.First != old {
-		listed, err = CommitsSince(ctx, j.Repo, next, old)
-	}
+	listed, err := CommitsSince(ctx, j.Repo, next, old)
 	b = r.List(name, old, listed)
 	for _, e := range b.Explained {
 		id, failed := r.Denied(e.Commit)
@@ -125,21 +122,6 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 		}
 	}
 	return b, err
-}
-
-// without are those of some commits, each with all that it has of them, that one does not have.
-func without(all []code.BranchCommit, one string) (listed func(commit string) bool) {
-	parents, had := map[string][]string{}, map[string]bool{}
-	for _, c := range all {
-		parents[c.ID] = c.Parents
-	}
-	for queue := []string{one}; len(queue) > 0; queue = queue[1:] {
-		if id := queue[0]; !had[id] {
-			had[id] = true
-			queue = append(queue, parents[id]...)
-		}
-	}
-	return func(commit string) bool { return !had[commit] }
 }
 
 // main are the commits of the default branch since one, which are known already if they are in all.
