@@ -408,29 +408,13 @@ func (f *file) head(path string, there look) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := "diff --git " + quoted("a/"+path) + " " + quoted("b/"+path) + "\n"
-	a, b := mark("a/"+path), mark("b/"+path)
+	p := patch.Part{Path: path, Before: patch.Regular, After: patch.Regular}
+	out := "diff --git " + patch.QuoteName("a/"+path) + " " + patch.QuoteName("b/"+path) + "\n"
 	switch {
 	case f.added, found == nil:
-		out, a = out+"new file mode 100644\n", "/dev/null"
+		out, p.Before = out+"new file mode 100644\n", 0
 	case f.gone:
-		out, b = out+fmt.Sprintf("deleted file mode %o\n", found.Mode), "/dev/null"
+		out, p.After = out+fmt.Sprintf("deleted file mode %o\n", found.Mode), 0
 	}
-	return out + "--- " + a + "\n+++ " + b + "\n", nil
-}
-
-// quoted is a name as Git writes it. Of what Git quotes, a path may have the double quote alone.
-func quoted(name string) string {
-	if !strings.Contains(name, `"`) {
-		return name
-	}
-	return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
-}
-
-// mark is a name behind "---" or "+++", where Git ends one that has a space with a tab.
-func mark(name string) string {
-	if q := quoted(name); q != name || !strings.Contains(name, " ") {
-		return q
-	}
-	return name + "\t"
+	return out + p.Names(), nil
 }

@@ -64,7 +64,7 @@ func (c Change) write(b *bytes.Buffer) {
 	case isBinary(before) || isBinary(after):
 		writeBinary(b, after)
 	default:
-		b.WriteString(p.names())
+		b.WriteString(p.Names())
 		old, new := Lines(before), Lines(after)
 		for _, h := range LineHunks(DiffLines(old, new), len(old), len(new), contextLines) {
 			writeHunk(b, h, old, new)
@@ -76,7 +76,7 @@ func (c Change) write(b *bytes.Buffer) {
 // content even where no hunk shows it (a rename, a mode change, an empty file).
 func (p Part) header() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "diff --git %s %s\n", quoteName("a/"+p.Old()), quoteName("b/"+p.Path))
+	fmt.Fprintf(&b, "diff --git %s %s\n", QuoteName("a/"+p.Old()), QuoteName("b/"+p.Path))
 	mode := ""
 	switch {
 	case p.Before == 0:
@@ -89,14 +89,14 @@ func (p Part) header() string {
 		mode = " " + p.After.String()
 	}
 	if p.Kind == Rename {
-		fmt.Fprintf(&b, "similarity index 100%%\nrename from %s\nrename to %s\n", quoteName(p.From), quoteName(p.Path))
+		fmt.Fprintf(&b, "similarity index 100%%\nrename from %s\nrename to %s\n", QuoteName(p.From), QuoteName(p.Path))
 	}
 	fmt.Fprintf(&b, "index %s..%s%s\n", p.OldID, p.NewID, mode)
 	return b.String()
 }
 
-// names are the lines above the hunks of a text.
-func (p Part) names() string {
+// Names are the lines above the hunks of a text.
+func (p Part) Names() string {
 	old, new := "/dev/null", "/dev/null"
 	if p.Before != 0 {
 		old = headerName("a/" + p.Old())
@@ -110,19 +110,19 @@ func (p Part) names() string {
 // isBinary: a file with a NUL byte anywhere is not shown as text.
 func isBinary(data []byte) bool { return bytes.IndexByte(data, 0) >= 0 }
 
-// quoteName writes a name as Git does in headers. Only a double quote needs
+// QuoteName writes a name as Git does in headers. Only a double quote needs
 // it: CheckPath refuses control characters and backslashes.
-func quoteName(name string) string {
+func QuoteName(name string) string {
 	if !strings.Contains(name, `"`) {
 		return name
 	}
 	return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
 }
 
-// headerName is quoteName with the tab that ends an unquoted name with spaces
+// headerName is QuoteName with the tab that ends an unquoted name with spaces
 // in a --- or +++ line.
 func headerName(name string) string {
-	if q := quoteName(name); q != name || !strings.Contains(name, " ") {
+	if q := QuoteName(name); q != name || !strings.Contains(name, " ") {
 		return q
 	}
 	return name + "\t"

@@ -190,7 +190,7 @@ func (r *reader) content(p *Part) error {
 		return errors.New("a rename changes nothing of the content")
 	case r.at(binaryMark):
 		return r.binary(p)
-	case !r.at(p.names()):
+	case !r.at(p.Names()):
 		return errors.New("its content is missing, or not in canonical form")
 	}
 	r.next()
