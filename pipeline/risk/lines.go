@@ -24,7 +24,7 @@ const maxLineLength = 500
 func inLines(path string, lines []gitpatch.Line, secrets []int) []Risk {
 	long := Risk{Kind: Long, Path: path}
 	alike := Risk{Kind: Lookalike, Path: path}
-	words, unnamed := []string{}, map[string]bool{}
+	words, unnamed, longest := []string{}, map[string]bool{}, 0
 	byDetail := map[string]*Risk{}
 	hidden := func(detail string, line int) {
 		if byDetail[detail] == nil {
@@ -47,7 +47,7 @@ func inLines(path string, lines []gitpatch.Line, secrets []int) []Risk {
 		}
 		if n := utf8.RuneCount(l.Text); n > maxLineLength {
 			long.at(l.After)
-			long.Detail = longest(long.Detail, n)
+			longest = max(longest, n)
 		}
 		if ascii(l.Text) {
 			continue
@@ -66,6 +66,7 @@ func inLines(path string, lines []gitpatch.Line, secrets []int) []Risk {
 	}
 	var out []Risk
 	if long.Lines != nil {
+		long.Detail = fmt.Sprintf("%d characters", longest)
 		out = append(out, long)
 	}
 	if alike.Lines != nil {
@@ -127,13 +128,6 @@ var (
 	coding      = lazyregexp.New(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
 	plainCoding = lazyregexp.New(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
 )
-
-// longest keeps the greatest length that was told.
-func longest(detail string, n int) string {
-	was := 0
-	fmt.Sscanf(detail, "%d characters", &was)
-	return fmt.Sprintf("%d characters", max(was, n))
-}
 
 // ascii reports whether a line has nothing but printable ASCII and tabs.
 func ascii(text []byte) bool {
