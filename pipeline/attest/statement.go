@@ -189,10 +189,8 @@ func ParseStatement(raw []byte) (Statement, error) {
 // Digest is the first subject's hash that programs look an artifact up by, with its algorithm,
 // as in "sha256:…": the patch's where there is one, else the commit's or the tree's.
 func (s Statement) Digest() string {
-	for _, one := range s.Subject {
-		if one.Digest.SHA256 != "" {
-			return "sha256:" + one.Digest.SHA256
-		}
+	if sum := s.first(func(d Digest) string { return d.SHA256 }); sum != "" {
+		return "sha256:" + sum
 	}
 	if commit := s.Commit(); commit != "" {
 		return "gitCommit:" + commit
@@ -201,20 +199,16 @@ func (s Statement) Digest() string {
 }
 
 // Commit is the commit that the statement is about, "" where it names none.
-func (s Statement) Commit() string {
-	for _, one := range s.Subject {
-		if one.Digest.GitCommit != "" {
-			return one.Digest.GitCommit
-		}
-	}
-	return ""
-}
+func (s Statement) Commit() string { return s.first(func(d Digest) string { return d.GitCommit }) }
 
 // Tree is the Git tree that the statement is about, "" where it names none.
-func (s Statement) Tree() string {
+func (s Statement) Tree() string { return s.first(func(d Digest) string { return d.GitTree }) }
+
+// first is the first hash of a kind that a subject has.
+func (s Statement) first(hash func(Digest) string) string {
 	for _, one := range s.Subject {
-		if one.Digest.GitTree != "" {
-			return one.Digest.GitTree
+		if found := hash(one.Digest); found != "" {
+			return found
 		}
 	}
 	return ""
