@@ -27,17 +27,17 @@ type judge struct {
 	claims   map[claimKey]*Claim
 	record   func(id string) (checked, error)
 	patches  patches
-	changes  map[string]change   // by "from..to"
-	subjects map[string]*subject // by commit: what it changes in its first parent
-	rows     map[string][]*way   // by commit: those that end there
-	noRow    map[string]refusal  // by commit: why one that it is in does not account for it
-	lines    map[string]line     // by commit: where it is in a line
-	madeFor  map[string]string   // by transaction: the commit of this branch that is its making
-	place    map[string]int      // of the commits that the branch was at
-	before   string              // the commit before the first of these
-	reached  map[string]reach    // by commit that something was reviewed on
-	used     map[string]*way     // by transaction
-	of       map[string]*way     // by commit
+	changes  map[string]change      // by "from..to"
+	subjects map[string]*subject    // by commit: what it changes in its first parent
+	rows     map[string][]*way      // by commit: those that end there
+	noRow    map[string]Unexplained // by commit: why one that it is in does not account for it
+	lines    map[string]line        // by commit: where it is in a line
+	madeFor  map[string]string      // by transaction: the commit of this branch that is its making
+	place    map[string]int         // of the commits that the branch was at
+	before   string                 // the commit before the first of these
+	reached  map[string]reach       // by commit that something was reviewed on
+	used     map[string]*way        // by transaction
+	of       map[string]*way        // by commit
 }
 
 // A line is commits one after the other, oldest first, and a place in it.
@@ -50,7 +50,7 @@ func newJudge(ctx context.Context, o Options, commits []code.BranchCommit) (*jud
 	j := &judge{
 		Options: o, Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
 		commits: map[string]code.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
-		subjects: map[string]*subject{}, rows: map[string][]*way{}, noRow: map[string]refusal{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
+		subjects: map[string]*subject{}, rows: map[string][]*way{}, noRow: map[string]Unexplained{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
 	}
 	j.record = j.records()
 	for _, c := range commits {
@@ -130,7 +130,7 @@ func (j *judge) line(ctx context.Context, tip string, own bool) error {
 // single judges a commit that has at most one parent.
 func (j *judge) single(ctx context.Context, c code.BranchCommit) error {
 	if len(c.Parents) == 0 {
-		j.refuse(c, refusal{code: NothingKnown, why: "has no parent: no patch is all that a repository began with"})
+		j.refuse(c, Unexplained{Code: NothingKnown, Reason: "has no parent: no patch is all that a repository began with"})
 		return nil
 	}
 	s, err := j.subject(ctx, c.Parents[0], c.ID, []string{c.ID}, "")
@@ -149,10 +149,10 @@ func (j *judge) single(ctx context.Context, c code.BranchCommit) error {
 		j.choose(s.free)
 		return nil
 	}
-	if row := j.noRow[c.ID]; row.code != "" {
-		no.graver(row.code, row.why, row.ids...)
+	if row := j.noRow[c.ID]; row.Code != "" {
+		no.graver(row.Code, row.Reason, row.Transactions...)
 	}
-	no.why = j.pretends(c) + no.why
+	no.Reason = j.pretends(c) + no.Reason
 	j.refuse(c, *no)
 	j.let(c.ID, s)
 	return nil
@@ -246,27 +246,20 @@ func (j *judge) accept(w *way) {
 	}
 }
 
-func (j *judge) refuse(c code.BranchCommit, no refusal) {
+// refuse notes why nothing accounts for a commit, which names the first of its paths and lines.
+func (j *judge) refuse(c code.BranchCommit, no Unexplained) {
 	delete(j.Explained, c.ID)
-	j.Unexplained[c.ID] = Unexplained{
-		Commit: c.ID, Subject: subjectOf(c), Code: no.code, Reason: no.why, Transactions: append([]string{}, no.ids...), MorePaths: max(0, len(no.paths)-maxPaths),
-		Paths: append([]string{}, no.paths[:min(len(no.paths), maxPaths)]...), Lines: append([]Lines{}, no.lines[:min(len(no.lines), maxPaths)]...),
-	}
-}
-
-// A refusal is why nothing accounts for a change, and the transactions that it is about.
-type refusal struct {
-	code  Reason
-	why   string
-	ids   []string
-	paths []string
-	lines []Lines
+	no.Commit, no.Subject, no.Transactions = c.ID, subjectOf(c), append([]string{}, no.Transactions...)
+	no.Lines = append([]Lines{}, no.Lines[:min(len(no.Lines), maxPaths)]...)
+	no.MorePaths = max(0, len(no.Paths)-maxPaths)
+	no.Paths = append([]string{}, no.Paths[:len(no.Paths)-no.MorePaths]...)
+	j.Unexplained[c.ID] = no
 }
 
 // graver takes over another reason if that is graver than the one so far.
-func (r *refusal) graver(code Reason, why string, ids ...string) {
-	if r.code == "" || slices.Index(Reasons, code) < slices.Index(Reasons, r.code) {
-		r.code, r.why, r.ids = code, why, ids
+func (u *Unexplained) graver(code Reason, why string, ids ...string) {
+	if u.Code == "" || slices.Index(Reasons, code) < slices.Index(Reasons, u.Code) {
+		u.Code, u.Reason, u.Transactions = code, why, ids
 	}
 }
 

@@ -501,8 +501,8 @@ func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bo
 }
 
 // parts says which approved patches are in a change that holds more than these.
-func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
-	if len(s.several) == 0 || slices.Index(Reasons, no.code) < slices.Index(Reasons, PartlyApproved) {
+func (j *judge) parts(ctx context.Context, s *subject, no *Unexplained) error {
+	if len(s.several) == 0 || slices.Index(Reasons, no.Code) < slices.Index(Reasons, PartlyApproved) {
 		return nil
 	}
 	now, rest, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil }, (*state).takes)
@@ -515,6 +515,6 @@ func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
 	}
 	no.graver(PartlyApproved, ledger.Plural(len(used), "approved patch is", "approved patches are")+" in it, and more than that", used...)
 	slices.SortStableFunc(left, func(a, b Lines) int { return strings.Compare(a.Path, b.Path) })
-	no.lines = append(no.lines, left...)
+	no.Lines = append(no.Lines, left...)
 	return nil
 }

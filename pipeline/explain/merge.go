@@ -33,8 +33,8 @@ func (j *judge) merged(ctx context.Context, c code.BranchCommit) error {
 		return err
 	}
 	if t := j.trusted(); t.unknown != "" || t.policy.Explained.Merges != policy.MergesCovered {
-		no.graver(BadMerge, no.why, no.ids...)
-		no.why = j.pretends(c) + "is a merge, for which the Policy has no rule, and " + no.why
+		no.graver(BadMerge, no.Reason, no.Transactions...)
+		no.Reason = j.pretends(c) + "is a merge, for which the Policy has no rule, and " + no.Reason
 		j.refuse(c, *no)
 		return nil
 	}
@@ -45,8 +45,8 @@ func (j *judge) merged(ctx context.Context, c code.BranchCommit) error {
 		}
 	}
 	if why != "" {
-		no.graver(BadMerge, why, no.ids...)
-		no.why, no.lines = j.pretends(c)+why, lines
+		no.graver(BadMerge, why, no.Transactions...)
+		no.Reason, no.Lines = j.pretends(c)+why, lines
 		j.refuse(c, *no)
 		return nil
 	}

@@ -49,7 +49,7 @@ type subject struct {
 	sought   bool // combined was looked for
 	terms    func(e *entry) terms
 	free     *way
-	no       refusal
+	no       Unexplained
 }
 
 // MaxRow is how many commits are in a row at most.
@@ -71,7 +71,7 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{change: ch, cover: cover, partOf: partOf, no: refusal{paths: ch.paths}}
+	s := &subject{change: ch, cover: cover, partOf: partOf, no: Unexplained{Paths: ch.paths}}
 	if partOf == "" || partOf == to {
 		s.whole = to
 	}
@@ -95,11 +95,11 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 		return nil, err
 	}
 	s.no.graver(NothingKnown, "no transaction proposes this change")
-	if why != "" && s.no.code == NothingKnown {
-		s.no.code = BeyondBot
+	if why != "" && s.no.Code == NothingKnown {
+		s.no.Code = BeyondBot
 	}
 	if why != "" {
-		s.no.why += "; " + why
+		s.no.Reason += "; " + why
 	}
 	return s, nil
 }
@@ -202,7 +202,7 @@ func (j *judge) unusedFirst(all []*entry) []*entry {
 func (j *judge) let(commit string, s *subject) {
 	switch {
 	case len(s.options) > 0 || len(s.several) > 1:
-	case s.no.code == NothingKnown:
+	case s.no.Code == NothingKnown:
 		delete(j.subjects, commit)
 	default:
 		s.change, s.several = change{}, nil
@@ -334,7 +334,7 @@ func (j *judge) rest(ctx context.Context, s *subject, taken func(id string) bool
 
 // give gives a subject its transactions, if that can be. Else it says why not; nil is for a
 // subject that has some.
-func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
+func (j *judge) give(ctx context.Context, s *subject) (*Unexplained, error) {
 	g := &search{judge: j}
 	for _, taken := range []func(string) bool{func(id string) bool { return j.used[id] != nil }, func(string) bool { return false }} {
 		alone := func() ([]*way, error) { return j.alone(s, taken), nil }
@@ -523,10 +523,8 @@ func (j *judge) refuseRow(cover []string, code Reason, why, id string) {
 		no := j.noRow[commit]
 		no.graver(code, why, id)
 		j.noRow[commit] = no
-		u, not := j.Unexplained[commit]
-		if now := (refusal{code: u.Code, why: u.Reason, ids: u.Transactions}); not {
-			now.graver(code, why, id)
-			u.Code, u.Reason, u.Transactions = now.code, now.why, now.ids
+		if u, not := j.Unexplained[commit]; not {
+			u.graver(code, why, id)
 			j.Unexplained[commit] = u
 		}
 	}
