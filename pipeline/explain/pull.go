@@ -176,16 +176,9 @@ func (pull Pull) record(log *ledger.Log, talk forge.Transcript, favour bool, not
 		if favour {
 			on = pull.Head.Commit
 		}
-		id := fmt.Sprintf("req_%d", i+1)
-		request := ledger.ApprovalRequest{TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Kind: said.Command.RequestKind(), Fingerprint: said.Command.Fingerprint}
-		d := ledger.ApprovalDecision{
-			TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: said.Command.Reason,
-			Source: said.Source(approval.Access{Permission: string(policy.CanAdmin)}, on, ""),
-		}
-		if said.Command.Signed && decision == ledger.Approve {
-			d.Source.Signature = &ledger.Signature{KeyFingerprint: id}
-		}
-		if err := errors.Join(log.Append(pull.MergedAt, &request), log.Append(pull.MergedAt, &d)); err != nil {
+		source := said.Source(approval.Access{Permission: string(policy.CanAdmin)}, on, "")
+		d := ledger.ApprovalDecision{ApprovalRequestID: fmt.Sprintf("req_%d", i+1), Decision: decision, Source: source}
+		if err := answer(log, pull.MergedAt, said.Command, d); err != nil {
 			return err
 		}
 	}

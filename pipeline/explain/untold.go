@@ -171,27 +171,28 @@ func (m *moment) with(said []approval.StatementDoc) (*ledger.Log, error) {
 	if len(said) == 0 {
 		return m.before, nil
 	}
-	log := m.before.Clone()
-	id, head := log.Transaction().TransactionID, m.Log.Meta().BaseCommit
+	log, head := m.before.Clone(), m.Log.Meta().BaseCommit
 	if m.standing != nil {
 		head = m.standing.HeadCommit
 	}
 	for i, doc := range said {
-		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: doc.Command.RequestKind(), Fingerprint: doc.Command.Fingerprint}
-		d := ledger.ApprovalDecision{
-			TransactionID: id, ApprovalRequestID: request.ApprovalRequestID, Decision: ledger.Approve, Fingerprint: doc.Command.Fingerprint, Reason: doc.Command.Reason,
-			Source: forge.Remark{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
-		}
-		if doc.Command.Signed {
-			d.Source.Signature = &ledger.Signature{KeyFingerprint: request.ApprovalRequestID}
-		}
-		for _, p := range []ledger.Payload{&request, &d} {
-			if err := log.Append(m.at, p); err != nil {
-				return nil, err
-			}
+		source := forge.Remark{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, "")
+		d := ledger.ApprovalDecision{ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Decision: ledger.Approve, Source: source}
+		if err := answer(log, m.at, doc.Command, d); err != nil {
+			return nil, err
 		}
 	}
 	return log, nil
+}
+
+// answer adds a decision that a command says to a log, and the request that it answers.
+func answer(log *ledger.Log, at time.Time, c approval.Command, d ledger.ApprovalDecision) error {
+	d.TransactionID, d.Fingerprint, d.Reason = log.Meta().TransactionID, c.Fingerprint, c.Reason
+	if c.Signed && d.Decision == ledger.Approve {
+		d.Source.Signature = &ledger.Signature{KeyFingerprint: d.ApprovalRequestID}
+	}
+	request := ledger.ApprovalRequest{TransactionID: d.TransactionID, ApprovalRequestID: d.ApprovalRequestID, Kind: c.RequestKind(), Fingerprint: c.Fingerprint}
+	return errors.Join(log.Append(at, &request), log.Append(at, &d))
 }
 
 // denialInDoubt says why a denial that stopped the transaction might not have been heard by
