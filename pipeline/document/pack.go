@@ -36,7 +36,6 @@ type Pack struct {
 	SourceProposalID   string // a foreign value that is no string, as ECMAScript prints it
 	SourceProposalHash string // likewise
 	Operations         []Operation
-	TotalBytes         int64 // sum of the contents' lengths
 }
 
 // An Operation is one file to create, modify or delete.
@@ -45,8 +44,6 @@ type Operation struct {
 	Path         string  // relative, with slashes
 	Content      *string // the whole file; nil for a delete
 	ExpectedHash *string // nil where there is none
-	SizeBytes    int64   // length of Content; what a foreign document says is ignored
-	Order        float64 // 0 where there is none
 }
 
 // PackOf is the document that makes a change to whole files, as a proposal of that id
@@ -87,40 +84,31 @@ func whole(f patch.Change) (Operation, error) {
 	return o, nil
 }
 
-// DecodePack reads a parsed document that VerifyPack accepts, its operations in the
-// document's order. On others it fails if the shape is bad (SCHEMA), and tells
-// nothing about the other rules.
-func DecodePack(doc any) (Pack, error) {
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return Pack{}, errors.New("patch.json: not an object")
+// ReadPack reads a parsed document, its operations in the document's order, unless VerifyPack finds
+// something in it.
+func ReadPack(doc any) (p Pack, found []canon.Violation) {
+	if found = VerifyPack(doc, MaxPack); len(found) > 0 {
+		return p, found
 	}
-	c := &checker{}
-	entries, ok := c.shape(m)
-	if !ok {
-		v := c.Found[0]
-		return Pack{}, fmt.Errorf("patch.json: %s: %s", v.Path, v.Message)
+	of := fieldsOf(doc)
+	p = Pack{
+		PatchSchemaVersion: of.text("patch_schema_version"), SourceProposalID: of.text("source_proposal_id"),
+		SourceProposalHash: of.text("source_proposal_hash"),
 	}
-	p := Pack{
-		PatchSchemaVersion: String(m["patch_schema_version"], true),
-		SourceProposalID:   String(m["source_proposal_id"], true),
-		SourceProposalHash: String(m["source_proposal_hash"], true),
-	}
+	entries, _ := (&checker{}).shape(of)
 	for _, e := range entries {
-		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
+		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash}
 		if e.hasContent {
-			o.Content, o.SizeBytes = &e.content, int64(len(e.content))
+			o.Content = &e.content
 		}
 		p.Operations = append(p.Operations, o)
-		p.TotalBytes += o.SizeBytes
 	}
 	return p, nil
 }
 
 // Line is the document as we write it: canonical JSON and one LF, operations
 // sorted by path (UTF-16 code units), order counted from 0 in that sequence,
-// size_bytes and total_bytes counted from the contents. The order and sizes in
-// p are not looked at. The error is for a string that is not UTF-8.
+// size_bytes and total_bytes counted from the contents. The error is for a string that is not UTF-8.
 func (p Pack) Line() ([]byte, error) {
 	ops := slices.Clone(p.Operations)
 	slices.SortStableFunc(ops, func(a, b Operation) int { return canon.Compare(a.Path, b.Path) })

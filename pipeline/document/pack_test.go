@@ -21,25 +21,21 @@ func ExamplePack() {
 	// Output: {"operations":[{"content":"x","op":"create","order":0,"path":"a","size_bytes":1},{"op":"delete","order":1,"path":"b"}],"patch_schema_version":"1.0.0","source_proposal_hash":"","source_proposal_id":"","total_bytes":1}
 }
 
-func TestDecodePack(t *testing.T) {
-	p, err := document.DecodePack(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
+func TestReadPack(t *testing.T) {
+	p, found := document.ReadPack(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
 		"operations":[{"op":"modify","path":"b","content":"é","size_bytes":99,"order":-1.5,"expected_hash":"h","y":2},
 		{"op":"create","path":"c","content":"","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.PatchSchemaVersion != "9" || p.SourceProposalID != "5" || p.SourceProposalHash != "null" ||
-		p.TotalBytes != 2 || len(p.Operations) != 3 {
-		t.Fatalf("%+v", p)
+	if len(found) > 0 || p.PatchSchemaVersion != "9" || p.SourceProposalID != "5" || p.SourceProposalHash != "null" || len(p.Operations) != 3 {
+		t.Fatalf("%+v, %v", p, found)
 	}
 	b, c, a := p.Operations[0], p.Operations[1], p.Operations[2]
-	if b.Op != "modify" || b.Path != "b" || *b.Content != "é" || b.SizeBytes != 2 || b.Order != -1.5 || *b.ExpectedHash != "h" {
+	if b.Op != "modify" || b.Path != "b" || *b.Content != "é" || *b.ExpectedHash != "h" {
 		t.Errorf("%+v", b)
 	}
-	if *c.Content != "" || c.Order != 0 || c.ExpectedHash != nil {
+	if *c.Content != "" || c.ExpectedHash != nil {
 		t.Errorf("%+v", c)
 	}
-	if a.Content != nil || a.SizeBytes != 0 || a.Order != 7 {
+	if a.Content != nil {
 		t.Errorf("%+v", a)
 	}
 }
@@ -48,11 +44,10 @@ func TestLineIsNormal(t *testing.T) {
 	x, long, hash := "x", "long", "h"
 	p := document.Pack{
 		PatchSchemaVersion: "2", SourceProposalID: "prop_1", SourceProposalHash: "sha256:0",
-		TotalBytes: 99,
 		Operations: []document.Operation{
-			{Op: "create", Path: "\ue000", Content: &long, Order: 1, ExpectedHash: &hash},
-			{Op: "modify", Path: "😀", Content: &x, Order: 2, SizeBytes: 9},
-			{Op: "delete", Path: "a\xed\xa0\x80", Order: 3},
+			{Op: "create", Path: "\ue000", Content: &long, ExpectedHash: &hash},
+			{Op: "modify", Path: "😀", Content: &x},
+			{Op: "delete", Path: "a\xed\xa0\x80"},
 		},
 	}
 	line, err := p.Line()
@@ -74,15 +69,10 @@ func TestLineIsNormal(t *testing.T) {
 	}
 }
 
-func TestDecodePackErrors(t *testing.T) {
-	for in, want := range map[string]string{
-		`null`: "not an object",
-		`[]`:   "not an object",
-		`{}`:   "$.patch_schema_version: required field patch_schema_version is missing",
-		packDocument(`[{"op":"create","path":5,"content":"x"}]`, 1): "$.operations[0].path: path must be a string",
-	} {
-		if _, err := document.DecodePack(parse(t, in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Decode(%s): %v, want %q", in, err, want)
+func TestUnsoundPackIsNotRead(t *testing.T) {
+	for _, in := range []string{`null`, `[]`, `{}`, packDocument(`[{"op":"create","path":5,"content":"x"}]`, 1), packDocument(`[{"op":"create","path":"a","content":"x"}]`, 2)} {
+		if p, found := document.ReadPack(parse(t, in)); len(found) == 0 || len(p.Operations) > 0 {
+			t.Errorf("%s is read as %+v", in, p)
 		}
 	}
 }

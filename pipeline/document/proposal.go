@@ -1,7 +1,6 @@
 package document
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,9 +111,6 @@ const (
 //	ID6  {action type} action names no acceptance test or allowed command: {target}
 type Proposal struct {
 	ID               string
-	SchemaVersion    string
-	SourceBundleID   string
-	SourceBundleHash string
 	Actions          []Action // sorted by order, then id
 	AcceptanceTests  []Test   // sorted by id
 	Summary          string
@@ -124,14 +120,12 @@ type Proposal struct {
 
 // An Action is one thing to do (PROPOSAL_INTERNAL_SPEC 3.3).
 type Action struct {
-	ID           string
-	Type         string  // one of the constants
-	Target       string  // a path, a command, or the name of a test
-	Content      *string // nil where there is none
-	ExpectedHash string  // empty where there is none
-	Required     bool
-	Description  string
-	Order        float64
+	ID          string
+	Type        string  // one of the constants
+	Target      string  // a path, a command, or the name of a test
+	Content     *string // nil where there is none
+	Required    bool
+	Description string
 }
 
 // A Test is a condition that must hold after the actions
@@ -194,103 +188,29 @@ func (p Proposal) having(types ...string) []Action {
 	return out
 }
 
-// DecodeProposal turns a parsed document that VerifyStrict found sound into a Proposal. It
-// fails where a field has another type, is missing or is null, which VerifyStrict
-// reports too; only an action's content and expected_hash may be left out.
-func DecodeProposal(doc any) (Proposal, error) {
-	if _, ok := doc.(map[string]any); !ok {
-		return Proposal{}, fmt.Errorf("decoding proposal: document is no object")
+// ReadProposal reads a parsed document, unless VerifyStrict finds something in it.
+func ReadProposal(doc any, s Strict) (p Proposal, found []canon.Violation) {
+	if found = VerifyStrict(doc, s); len(found) > 0 {
+		return p, found
 	}
-	d := decoder{f: fieldsOf(doc), where: "proposal"}
-	p := Proposal{
-		ID:               field[string](&d, "id"),
-		SchemaVersion:    field[string](&d, "schema_version"),
-		SourceBundleID:   field[string](&d, "source_bundle_id"),
-		SourceBundleHash: field[string](&d, "source_bundle_hash"),
-		Summary:          field[string](&d, "summary"),
-		RequiresApproval: field[bool](&d, "requires_approval"),
-		Confidence:       int(field[float64](&d, "confidence")),
+	of := fieldsOf(doc)
+	confidence, _ := of["confidence"].(float64)
+	p = Proposal{ID: of.id(), Summary: of.text("summary"), Confidence: int(confidence)}
+	p.RequiresApproval, _ = of["requires_approval"].(bool)
+	for _, a := range of.list("actions") {
+		one := Action{ID: a.id(), Type: a.text("type"), Target: a.text("target"), Description: a.text("description")}
+		one.Required, _ = a["required"].(bool)
+		if content, has := a["content"].(string); has {
+			one.Content = &content
+		}
+		p.Actions = append(p.Actions, one)
 	}
-	for i, item := range field[[]any](&d, "actions") {
-		p.Actions = append(p.Actions, d.action(item, i))
-	}
-	for i, item := range field[[]any](&d, "acceptance_tests") {
-		p.AcceptanceTests = append(p.AcceptanceTests, d.test(item, i))
-	}
-	if d.err != nil {
-		return Proposal{}, fmt.Errorf("decoding proposal: %w", d.err)
+	for _, t := range of.list("acceptance_tests") {
+		one := Test{ID: t.id(), Name: t.text("name"), Type: t.text("type"), Target: t.text("target"), Expected: t.text("expected")}
+		one.Required, _ = t["required"].(bool)
+		p.AcceptanceTests = append(p.AcceptanceTests, one)
 	}
 	return p, nil
-}
-
-// A decoder reads the fields of one object and keeps the first error.
-type decoder struct {
-	f     fields
-	where string
-	err   error
-}
-
-func field[T any](d *decoder, name string) T {
-	raw := d.f[name]
-	v, ok := raw.(T)
-	switch {
-	case ok || d.err != nil:
-	case raw == nil:
-		d.err = fmt.Errorf("%s: %s is missing", d.where, name)
-	default:
-		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, TypeOf(raw, true))
-	}
-	return v
-}
-
-// optional is a text that may be left out.
-func (d *decoder) optional(name string) *string {
-	if d.f[name] == nil {
-		return nil
-	}
-	s := field[string](d, name)
-	return &s
-}
-
-// item begins an element of a list.
-func (d *decoder) item(v any, list string, i int) decoder {
-	where := fmt.Sprintf("%s[%d]", list, i)
-	if _, ok := v.(map[string]any); !ok && d.err == nil {
-		d.err = fmt.Errorf("%s is no object", where)
-	}
-	return decoder{f: fieldsOf(v), where: where, err: d.err}
-}
-
-func (d *decoder) action(v any, i int) Action {
-	a := d.item(v, "actions", i)
-	out := Action{
-		ID:          field[string](&a, "id"),
-		Type:        field[string](&a, "type"),
-		Target:      field[string](&a, "target"),
-		Content:     a.optional("content"),
-		Required:    field[bool](&a, "required"),
-		Description: field[string](&a, "description"),
-		Order:       field[float64](&a, "order"),
-	}
-	if hash := a.optional("expected_hash"); hash != nil {
-		out.ExpectedHash = *hash
-	}
-	d.err = a.err
-	return out
-}
-
-func (d *decoder) test(v any, i int) Test {
-	t := d.item(v, "acceptance_tests", i)
-	out := Test{
-		ID:       field[string](&t, "id"),
-		Name:     field[string](&t, "name"),
-		Type:     field[string](&t, "type"),
-		Target:   field[string](&t, "target"),
-		Expected: field[string](&t, "expected"),
-		Required: field[bool](&t, "required"),
-	}
-	d.err = t.err
-	return out
 }
 
 var bundleID = lazyregexp.New(`^(bun|bundle)_[a-f0-9]{16}$`)
@@ -325,30 +245,19 @@ func VerifyStrict(doc any, s Strict) []canon.Violation {
 			v.Add("ID4", "", "source_bundle_hash does not match bundle %s: %s", want, hash)
 		}
 	}
-	names := map[string]bool{} // what a validate or test action may have as its target
-	for _, command := range s.Commands {
-		names[command] = true
-	}
-	tests, _ := p["acceptance_tests"].([]any)
-	for _, item := range tests {
-		if id, ok := fieldsOf(item)["id"].(string); ok {
-			names[id] = true
+	tests, names := p.list("acceptance_tests"), slices.Clone(s.Commands) // what a validate or test action may have as its target
+	for _, t := range tests {
+		v.missing(t, "Test", testFields)
+		if t["id"] == "" { // a reviewer is shown each test by its id
+			v.Add("SCHEMA", "", "Test id must be non-empty")
+		}
+		if id, ok := t["id"].(string); ok {
+			names = append(names, id)
 		}
 	}
-	actions, _ := p["actions"].([]any)
-	for _, item := range actions {
-		if a := fieldsOf(item); a != nil {
-			v.missing(a, "Action", actionFields)
-			v.strictAction(a, names)
-		}
-	}
-	for _, item := range tests {
-		if t := fieldsOf(item); t != nil {
-			v.missing(t, "Test", testFields)
-			if t["id"] == "" { // a reviewer is shown each test by its id
-				v.Add("SCHEMA", "", "Test id must be non-empty")
-			}
-		}
+	for _, a := range p.list("actions") {
+		v.missing(a, "Action", actionFields)
+		v.strictAction(a, names)
 	}
 	return v.Sorted()
 }
@@ -363,7 +272,7 @@ func (v *verifier) missing(f fields, what string, want []typed) {
 	}
 }
 
-func (v *verifier) strictAction(a fields, names map[string]bool) {
+func (v *verifier) strictAction(a fields, names []string) {
 	if id := a.id(); actionID().MatchString(id) {
 		hashed := fields{}
 		for _, name := range []string{"type", "target", "content"} {
@@ -386,7 +295,7 @@ func (v *verifier) strictAction(a fields, names map[string]bool) {
 		v.Add("ID3", a.id(), "expected_hash has no content to match: %s", hash)
 	}
 	target, ok := a["target"].(string)
-	if t := a["type"]; (t == Validate || t == RunTest) && (!ok || !names[target]) {
+	if t := a["type"]; (t == Validate || t == RunTest) && (!ok || !slices.Contains(names, target)) {
 		v.Add("ID6", a.id(), "%s action names no acceptance test or allowed command: %s", t, a.text("target"))
 	}
 }

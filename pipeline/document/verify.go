@@ -40,6 +40,17 @@ func (f fields) id() string {
 	return s
 }
 
+// list are the objects of a list.
+func (f fields) list(name string) (out []fields) {
+	items, _ := f[name].([]any)
+	for _, item := range items {
+		if one := fieldsOf(item); one != nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // word and text are typeof and String of a field.
 func (f fields) word(name string) string {
 	v, present := f[name]

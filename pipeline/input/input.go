@@ -117,12 +117,9 @@ func Pack(raw []byte, summary string) (Change, error) {
 	if err != nil {
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
-	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
+	p, found := document.ReadPack(doc)
+	if len(found) > 0 {
 		return Change{}, invalid("patch.json", "countersign patch verify FILE", found)
-	}
-	p, err := document.DecodePack(doc)
-	if err != nil {
-		return Change{}, err
 	}
 	ops := make([]fileOp, 0, len(p.Operations))
 	for _, o := range p.Operations {
@@ -145,12 +142,9 @@ func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, 
 	if err != nil {
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
-	if found := document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
+	asked, found := document.ReadProposal(doc, document.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)})
+	if len(found) > 0 {
 		return Change{}, invalid("the proposal", "countersign proposal verify FILE", found)
-	}
-	asked, err := document.DecodeProposal(doc)
-	if err != nil {
-		return Change{}, err
 	}
 	hash, err := document.HashProposal(doc)
 	if err != nil {

@@ -107,7 +107,8 @@ func readPatch(packDir string) (document.Pack, error) {
 	if err != nil {
 		return document.Pack{}, refuse("AS3", "", "invalid JSON in patch.json")
 	}
-	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
+	p, found := document.ReadPack(doc)
+	if len(found) > 0 {
 		message := fmt.Sprintf("patch verification failed: %d violations", len(found))
 		all := []canon.Violation{{RuleID: "AS4", Message: message}}
 		for _, v := range found {
@@ -115,7 +116,7 @@ func readPatch(packDir string) (document.Pack, error) {
 		}
 		return document.Pack{}, &refusal{message, all}
 	}
-	return document.DecodePack(doc)
+	return p, nil
 }
 
 func readFile(packDir string) ([]byte, error) {
