@@ -46,11 +46,11 @@ type Options struct {
 // A Client acts on one repository with one token. It may be used by several
 // goroutines.
 type Client struct {
-	api, storage *http.Client // storage is for what lies outside of the API; without the token
-	base         *url.URL     // of the API
-	wait         func(context.Context, time.Duration) error
-	known        *memory
-	pageSize     int
+	api      *http.Client
+	base     *url.URL // of the API
+	wait     func(context.Context, time.Duration) error
+	known    *memory
+	pageSize int
 	rest.Repository
 }
 
@@ -70,7 +70,8 @@ func New(o Options) (*Client, error) {
 		o.Wait = rest.Sleep
 	}
 	c := &Client{base: server.JoinPath("api", "v1"), known: &memory{}, wait: o.Wait, pageSize: cmp.Or(o.PageSize, 50)}
-	c.api, c.storage = rest.Transport{Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock}.Clients()
+	var storage *http.Client
+	c.api, storage = rest.Transport{Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock}.Clients()
 	c.Repository = rest.Repository{
 		Forge: forgeName, Server: server.String(), Owner: owner, Name: name, Send: c.send,
 		ReadPull: c.pullRequest, Protected: c.protected, Create: c.create, Doubles: true, SendMerge: c.merge,
@@ -79,7 +80,7 @@ func New(o Options) (*Client, error) {
 		EditComment: rest.Call{Read: true},
 		Pulls:       rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
 		People:      &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member, AskAccount: c.account},
-		Artifacts:   rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
+		Artifacts:   rest.Artifacts{Forge: forgeName, Base: c.base.JoinPath("repos", owner, name), API: c.api, Storage: storage, List: c.artifacts},
 	}
 	return c, nil
 }
@@ -196,9 +197,6 @@ func asciiJSON(raw []byte) []byte {
 	return out
 }
 
-// maxPages is how many pages a list may have.
-const maxPages = 100
-
 // A part is one page of a list, with how many entries there are in all.
 type part[T any] struct {
 	entries []T
@@ -245,31 +243,19 @@ func list[T any](ctx context.Context, c *Client, mayLack bool, query url.Values,
 
 func readPages[T any](ctx context.Context, c *Client, mayLack bool, query url.Values, parts ...string) (all []T, several bool, err error) {
 	total, largest := -1, 1
-	asked := url.Values{"limit": {strconv.Itoa(c.pageSize)}}
-	for name, values := range query {
-		asked[name] = values
-	}
-	for page := 1; ; page++ {
-		if page > maxPages {
-			return nil, true, rest.Unusable("there are more than %d pages", maxPages)
-		}
-		asked.Set("page", strconv.Itoa(page))
+	err = rest.Pages(query, "limit", c.pageSize, func(page int, asked url.Values) (more bool, err error) {
 		got, err := pageOf[T](ctx, c, asked, parts...)
-		switch {
-		case err != nil:
-			return nil, true, err
-		case total >= 0 && got.total != total, len(all)+len(got.entries) > got.total:
-			return nil, true, rest.Changed("the list")
+		if err != nil {
+			return false, err
+		}
+		if total >= 0 && got.total != total || len(all)+len(got.entries) > got.total || !mayLack && len(got.entries) == 0 && len(all) < got.total {
+			return false, rest.Changed("the list")
 		}
 		total, all = got.total, slices.Concat(all, got.entries)
 		largest = max(largest, len(got.entries)) // a page has room for no fewer
-		switch {
-		case len(all) == total:
-			return all, page > 1, nil
-		case mayLack && page*largest >= total:
-			return all, true, nil
-		case !mayLack && len(got.entries) == 0:
-			return nil, true, rest.Changed("the list")
-		}
-	}
+		whole := len(all) == total
+		several = page > 1 || !whole
+		return !whole && !(mayLack && page*largest >= total), nil
+	})
+	return all, several, err
 }

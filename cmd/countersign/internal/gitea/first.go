@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,17 +57,13 @@ func (c *Client) firstTexts(ctx context.Context, number string, comments []said)
 func (c *Client) firstTextsOf(ctx context.Context, number, day string, comments map[int64]said) (map[int64]string, error) {
 	out := map[int64]string{}
 	total, seen := -1, 0
-	for page := 1; len(out) < len(comments); page++ {
-		if page > maxPages {
-			return nil, rest.Unusable("there are more than %d pages of activities of a day", maxPages)
-		}
-		query := url.Values{"date": {day}, "limit": {strconv.Itoa(c.pageSize)}, "page": {strconv.Itoa(page)}}
+	err := rest.Pages(url.Values{"date": {day}}, "limit", c.pageSize, func(_ int, query url.Values) (more bool, err error) {
 		got, err := pageOf[activity](ctx, c, query, c.Below("activities", "feeds")...)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		if total >= 0 && got.total != total {
-			return nil, rest.Changed("the list of activities")
+			return false, rest.Changed("the list of activities")
 		}
 		for _, a := range got.entries {
 			s, asked := comments[a.Comment]
@@ -77,11 +72,9 @@ func (c *Client) firstTextsOf(ctx context.Context, number, day string, comments 
 			}
 		}
 		total, seen = got.total, seen+len(got.entries)
-		if len(got.entries) == 0 || seen >= total {
-			break
-		}
-	}
-	return out, nil
+		return len(got.entries) > 0 && seen < total && len(out) < len(comments), nil
+	})
+	return out, err
 }
 
 // mayDecide reports whether a text can be a decision whose author the server has to vouch

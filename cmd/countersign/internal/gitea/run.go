@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -172,32 +171,23 @@ func (c *Client) pullRun(ctx context.Context, got workflowRun, heads map[int]pul
 
 // counted hands over each page of a list, until take wants no more or all is there.
 func (c *Client) counted(ctx context.Context, query url.Values, take func(counted) (more bool), parts ...string) error {
-	asked := url.Values{"limit": {strconv.Itoa(c.pageSize)}}
-	for name, values := range query {
-		asked[name] = values
-	}
 	seen := 0
-	for page := 1; ; page++ {
-		if page > maxPages {
-			return rest.Unusable("there are more than %d pages", maxPages)
-		}
-		asked.Set("page", strconv.Itoa(page))
+	return rest.Pages(query, "limit", c.pageSize, func(_ int, asked url.Values) (bool, error) {
 		var got counted
 		if _, err := c.Get(ctx, &got, asked, parts...); err != nil {
-			return err
+			return false, err
 		}
 		if got.Total == nil {
-			return rest.Unusable("the answer does not tell how many entries there are")
+			return false, rest.Unusable("the answer does not tell how many entries there are")
 		}
 		n := len(got.Runs) + len(got.Artifacts)
 		seen += n
-		switch more := take(got); {
-		case !more || seen == *got.Total:
-			return nil
-		case n == 0 || seen > *got.Total:
-			return rest.Changed("the list")
+		more := take(got) && seen != *got.Total
+		if more && (n == 0 || seen > *got.Total) {
+			return false, rest.Changed("the list")
 		}
-	}
+		return more, nil
+	})
 }
 
 // artifacts is rest.Artifacts'.
@@ -207,28 +197,4 @@ func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all [
 		return true
 	}, c.Below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
 	return all, err
-}
-
-// download asks where the archive is and reads it there.
-func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	address, err := rest.Path(c.Below("actions", "artifacts", strconv.FormatInt(id, 10), "zip")...)
-	if err != nil {
-		return nil, err
-	}
-	ask := *c.api
-	ask.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	req, err := http.NewRequestWithContext(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), http.MethodGet, c.base.String()+"/"+address, nil)
-	if err != nil {
-		return nil, err
-	}
-	first, err := ask.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	first.Body.Close()
-	where, err := c.base.Parse(first.Header.Get("Location"))
-	if err != nil || first.StatusCode != http.StatusFound {
-		return nil, rest.Unusable("the server does not tell where the artifact is")
-	}
-	return rest.FetchArchive(ctx, c.storage, c.base, where, limit)
 }

@@ -44,7 +44,6 @@ type Options struct {
 // goroutines.
 type Client struct {
 	api     *github.Client
-	storage *http.Client // for what lies outside of the API; without the token
 	graphql string
 	rest.Repository
 }
@@ -79,7 +78,7 @@ func New(o Options) (*Client, error) {
 	client, storage := rest.Transport{
 		Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(base), rest.Origin(graphql)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock,
 	}.Clients()
-	c := &Client{api: github.NewClient(client), storage: storage, graphql: graphql.String()}
+	c := &Client{api: github.NewClient(client), graphql: graphql.String()}
 	c.api.BaseURL = base.JoinPath("/")
 	c.Repository = rest.Repository{
 		Forge: forgeName, Server: strings.TrimSuffix(server.String(), "/"), Owner: owner, Name: name, Send: c.request,
@@ -87,7 +86,7 @@ func New(o Options) (*Client, error) {
 		UntoldMethod: "merge", // GitHub tells the methods to those who may push, and decides
 		Pulls:        rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
 		People:       &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member, AskAccount: c.account},
-		Artifacts:    rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
+		Artifacts:    rest.Artifacts{Forge: forgeName, Base: base.JoinPath("repos", owner, name), API: client, Storage: storage, List: c.artifacts},
 	}
 	return c, nil
 }
@@ -159,35 +158,21 @@ func (c *Client) post(ctx context.Context, into, body any, parts ...string) erro
 	return err
 }
 
-// maxPages bounds a list of the REST API: 10,000 entries.
-const maxPages = 100
-
 // pages reads a list at a path and hands over each page, until take reports that
 // nothing more is wanted or there is no further page.
 func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T) (more bool, err error), parts ...string) error {
-	asked := url.Values{"per_page": {"100"}}
-	for name, values := range query {
-		asked[name] = values
-	}
-	for page := 1; page != 0; {
-		if page > maxPages {
-			return rest.Unusable("there are more than %d pages", maxPages)
-		}
+	return rest.Pages(query, "per_page", 100, func(page int, asked url.Values) (bool, error) {
 		var got T
-		asked.Set("page", strconv.Itoa(page))
 		resp, err := c.ask(ctx, http.MethodGet, &got, nil, asked, parts...)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if more, err := take(got); err != nil || !more {
-			return err
+		more, err := take(got)
+		if err == nil && more && resp.NextPage != 0 && resp.NextPage != page+1 {
+			err = rest.Unusable("the pages are not in order")
 		}
-		if resp.NextPage != 0 && resp.NextPage <= page {
-			return rest.Unusable("the pages are not in order")
-		}
-		page = resp.NextPage
-	}
-	return nil
+		return more && resp.NextPage != 0, err
+	})
 }
 
 // APIOf is the address of the REST API that belongs to a server (GitHub's

@@ -118,13 +118,3 @@ func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all [
 	}, c.Below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
 	return all, err
 }
-
-// download asks where the archive is and reads it there.
-func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	where, _, err := c.api.Actions.DownloadArtifact(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), c.Owner, c.Name, id, 0)
-	if err != nil {
-		return nil, err
-	}
-	where = c.api.BaseURL.ResolveReference(where)
-	return rest.FetchArchive(ctx, c.storage, c.api.BaseURL, where, limit)
-}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,6 +78,24 @@ func Twice[T any](read func() (T, error)) (T, error) {
 		got, err = read()
 	}
 	return got, err
+}
+
+// maxPages bounds a list: it may have 10,000 entries on GitHub, 5,000 elsewhere.
+const maxPages = 100
+
+// Pages asks for the pages of a list, by what a query for so many entries a page says, until read reports that nothing more is
+// wanted or there.
+func Pages(query url.Values, size string, entries int, read func(page int, query url.Values) (more bool, err error)) error {
+	asked := url.Values{}
+	maps.Copy(asked, query)
+	asked.Set(size, strconv.Itoa(entries))
+	for page := 1; page <= maxPages; page++ {
+		asked.Set("page", strconv.Itoa(page))
+		if more, err := read(page, asked); err != nil || !more {
+			return err
+		}
+	}
+	return Unusable("there are more than %d pages", maxPages)
 }
 
 // Sleep lets time pass.

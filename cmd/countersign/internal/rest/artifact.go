@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -22,9 +23,10 @@ type Artifact struct {
 
 // Artifacts reads what workflow runs left.
 type Artifacts struct {
-	Forge    string // as errors name it
-	List     func(ctx context.Context, runID int64, name string) ([]Artifact, error)
-	Download func(ctx context.Context, id, limit int64) (archive []byte, err error)
+	Forge        string       // as errors name it
+	Base         *url.URL     // of the repository in the API
+	API, Storage *http.Client // Storage has no token, for what lies outside of the API
+	List         func(ctx context.Context, runID int64, name string) ([]Artifact, error)
 }
 
 // Artifact returns the file bundle.json of a workflow run's artifact: the newest
@@ -35,7 +37,7 @@ func (a Artifacts) Artifact(ctx context.Context, runID int64, name string, limit
 	found, err := a.newest(ctx, runID, name)
 	var archive []byte
 	if err == nil {
-		archive, err = a.Download(ctx, found, limit+ZipOverhead)
+		archive, err = a.download(ctx, found, limit+ZipOverhead)
 	}
 	if err == nil {
 		data, err = Unzip(archive, limit)
@@ -78,17 +80,24 @@ func newest(all []Artifact, name string) (int64, error) {
 	return last.ID, nil
 }
 
-// FetchArchive reads an artifact's archive at the address that a forge told, through a client
-// without the token. The address is a secret for as long as it holds.
-func FetchArchive(ctx context.Context, storage *http.Client, base, where *url.URL, limit int64) ([]byte, error) {
-	if where.Scheme != base.Scheme && where.Scheme != "https" {
+// download asks where the archive is, and reads it there by the client without the token. That address is a secret for as long
+// as it holds.
+func (a Artifacts) download(ctx context.Context, id, limit int64) ([]byte, error) {
+	ask := *a.API
+	ask.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	told, err := get(WithCall(ctx, Call{Read: true, Raw: true}), &ask, a.Base.JoinPath("actions", "artifacts", strconv.FormatInt(id, 10), "zip"))
+	if err != nil {
+		return nil, err
+	}
+	told.Body.Close()
+	where, err := a.Base.Parse(told.Header.Get("Location"))
+	if err != nil || told.StatusCode != http.StatusFound {
+		return nil, Unusable("the server does not tell where the artifact is")
+	}
+	if where.Scheme != a.Base.Scheme && where.Scheme != "https" {
 		return nil, Unusable("the artifact is not at an https address")
 	}
-	req, err := http.NewRequestWithContext(WithCall(ctx, Call{Read: true, Raw: true, Limit: limit}), http.MethodGet, where.String(), nil)
-	if err != nil {
-		return nil, Unusable("the artifact's address cannot be read")
-	}
-	resp, err := storage.Do(req)
+	resp, err := get(WithCall(ctx, Call{Read: true, Raw: true, Limit: limit}), a.Storage, where)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +106,14 @@ func FetchArchive(ctx context.Context, storage *http.Client, base, where *url.UR
 		return nil, Unusable("the artifact is not where it should be")
 	}
 	return io.ReadAll(resp.Body)
+}
+
+func get(ctx context.Context, client *http.Client, from *url.URL) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
+	if err != nil {
+		return nil, Unusable("the artifact's address cannot be read")
+	}
+	return client.Do(req)
 }
 
 // bundleFile is the one file of an artifact that is read.

@@ -1,10 +1,11 @@
 package rest_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -187,34 +188,68 @@ func TestInTeam(t *testing.T) {
 	}
 }
 
-// An artifact is read at an https address or the API's own kind, and a page for people is none.
-func TestFetchArchive(t *testing.T) {
-	page := "application/zip"
+// An artifact is read at an https address or one of the API's own kind, where a page for people is none.
+func TestDownload(t *testing.T) {
+	content, kind := bundle(t), "application/zip"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the token was sent")
 		}
-		w.Header().Set("Content-Type", page)
-		fmt.Fprint(w, "archive")
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(content)
 	}))
 	defer server.Close()
-	_, storage := rest.Transport{Token: "t", Hosts: []string{server.URL}}.Clients()
-	here, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
+	_, storage := rest.Transport{Token: "t"}.Clients()
+	download := func(scheme string, status int) (string, error) {
+		a := rest.Artifacts{
+			Base: &url.URL{Scheme: scheme, Host: "forge.test"}, Storage: storage,
+			API: &http.Client{Transport: answers(func(r *http.Request) *http.Response {
+				if r.URL.Path != "/actions/artifacts/7/zip" {
+					t.Errorf("asked for %s", r.URL)
+				}
+				return &http.Response{StatusCode: status, Header: http.Header{"Location": {server.URL}}, Body: http.NoBody}
+			})},
+			List: func(context.Context, int64, string) ([]rest.Artifact, error) {
+				return []rest.Artifact{{ID: 7, Name: "it"}}, nil
+			},
+		}
+		got, err := a.Artifact(t.Context(), 1, "it", 100)
+		return string(got), err
 	}
-	if got, err := rest.FetchArchive(t.Context(), storage, here, here, 100); string(got) != "archive" || err != nil {
+	if got, err := download("http", 302); got != "{}" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	var told *rest.Error
-	if got, err := rest.FetchArchive(t.Context(), storage, &url.URL{Scheme: "https"}, here, 100); len(got) > 0 || !errors.As(err, &told) {
+	if got, err := download("https", 302); got != "" || !errors.As(err, &told) {
 		t.Errorf("over http: %q, %v", got, err)
 	}
-	if got, err := rest.FetchArchive(t.Context(), storage, here, here, 3); len(got) > 0 || !errors.As(err, &told) {
-		t.Errorf("too large: %q, %v", got, err)
+	if got, err := download("http", 200); got != "" || !errors.As(err, &told) {
+		t.Errorf("no redirect: %q, %v", got, err)
 	}
-	page = "text/html; charset=utf-8"
-	if got, err := rest.FetchArchive(t.Context(), storage, here, here, 100); len(got) > 0 || !errors.As(err, &told) {
+	kind = "text/html; charset=utf-8"
+	if got, err := download("http", 302); got != "" || !errors.As(err, &told) {
 		t.Errorf("a page: %q, %v", got, err)
 	}
+	kind, content = "application/zip", append(content, make([]byte, rest.ZipOverhead+100)...)
+	if got, err := download("http", 302); got != "" || !errors.As(err, &told) || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("too large: %q, %v", got, err)
+	}
 }
+
+// bundle is an archive of an empty one.
+func bundle(t *testing.T) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	f, err := z.Create("bundle.json")
+	if err == nil {
+		_, err = f.Write([]byte("{}"))
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+type answers func(*http.Request) *http.Response
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
