@@ -5,19 +5,16 @@ import "testing"
 // While maxCalls calls run there is no slot for another one.
 func TestBounded(t *testing.T) {
 	c := newRPCServer(nil, nil).calls
-	var done []func()
+	end := make(chan struct{})
 	for range maxCalls {
-		_, leave := c.enter("")
-		done = append(done, leave)
+		c.run("", func() { <-end })
 	}
 	select {
 	case c.slots <- struct{}{}:
 		t.Fatal("there is a slot left")
 	default:
 	}
-	for _, leave := range done {
-		leave()
-	}
+	close(end)
 	if c.running.Wait(); len(c.slots) > 0 || len(c.last) > 0 {
 		t.Errorf("%d slots and %d keys are taken", len(c.slots), len(c.last))
 	}

@@ -190,20 +190,19 @@ type calls struct {
 	last map[string]chan struct{} // by key: closed when the last call that came is done
 }
 
-// enter admits a call, once there is a slot for it. It may run when turn is
-// closed, and then calls done. methodOf the key "" any number run at once.
-func (c *calls) enter(key string) (turn <-chan struct{}, done func()) {
+// run does something in a call's slot, once those of the same key that came before are done, and does not wait for
+// it: a client may write its next request before it reads. Of the key "" any number run at once.
+func (c *calls) run(key string, do func()) {
 	c.slots <- struct{}{}
-	c.running.Add(1)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	before, mine := c.last[key], make(chan struct{})
-	if before == nil || key == "" {
-		before = make(chan struct{})
-		close(before)
-	}
 	c.last[key] = mine
-	return before, func() {
+	c.mu.Unlock()
+	c.running.Go(func() {
+		if before != nil && key != "" {
+			<-before
+		}
+		do()
 		c.mu.Lock()
 		if c.last[key] == mine {
 			delete(c.last, key)
@@ -211,17 +210,5 @@ func (c *calls) enter(key string) (turn <-chan struct{}, done func()) {
 		c.mu.Unlock()
 		close(mine)
 		<-c.slots
-		c.running.Done()
-	}
-}
-
-// run does something in a call's slot and in a call's turn, and does not wait for
-// it: a client may write its next request before it reads.
-func (c *calls) run(key string, do func()) {
-	turn, done := c.enter(key)
-	go func() {
-		defer done()
-		<-turn
-		do()
-	}()
+	})
 }
