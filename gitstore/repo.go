@@ -162,7 +162,7 @@ func (r *Repo) Dir() string { return r.gitDir }
 func (r *Repo) StateDir() string { return filepath.Join(r.ownDir, "countersign") }
 
 // Worktree returns the root of the working tree; "" means a bare repository.
-func (r *Repo) Worktree() (string, error) { return r.worktree, nil }
+func (r *Repo) Worktree() string { return r.worktree }
 
 // Head returns the commit id of HEAD.
 func (r *Repo) Head(context.Context) (string, error) {

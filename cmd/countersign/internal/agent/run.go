@@ -89,9 +89,8 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 // installation that it is in, and the modules of Node beside a directory of programs. What holds the person's home, the
 // repository or the scratch trees is not among them.
 func (t *Tree) readable(s Setting) (path, read []string) {
-	worktree, _ := t.repo.Worktree()
 	var barred []string
-	for _, dir := range []string{s.Getenv("HOME"), worktree, t.repo.Dir(), t.dir} {
+	for _, dir := range []string{s.Getenv("HOME"), t.repo.Worktree(), t.repo.Dir(), t.dir} {
 		if real, err := filepath.EvalSymlinks(dir); err == nil && dir != "" {
 			barred = append(barred, real)
 		}
@@ -99,7 +98,7 @@ func (t *Tree) readable(s Setting) (path, read []string) {
 	add := func(dir string) (real string) {
 		real, err := filepath.EvalSymlinks(dir)
 		holds := func(barred string) bool { return within(barred, real) }
-		if err != nil || slices.ContainsFunc(barred, holds) || worktree != "" && within(real, worktree) {
+		if err != nil || slices.ContainsFunc(barred, holds) || t.repo.Worktree() != "" && within(real, t.repo.Worktree()) {
 			return ""
 		}
 		if within(real, "/proc") || within(real, "/dev") || real == "/tmp" {

@@ -352,11 +352,7 @@ func readChange(ctx context.Context, s *session.Session, f reviewFlags, p policy
 	case f.proposal != "":
 		in, err = proposalInput(s.Console, p, raw, f)
 	case f.from != "":
-		root, rootErr := s.Repo.Worktree()
-		if rootErr != nil {
-			return in, name, rootErr
-		}
-		in, err = input.From(f.from, raw, filepath.ToSlash(root), f.as == "one", f.summary)
+		in, err = input.From(f.from, raw, filepath.ToSlash(s.Repo.Worktree()), f.as == "one", f.summary)
 		if err == nil && f.from == input.FormatAuto {
 			s.Say("%s: read as %s", console.InputName(name), in.Format)
 		}

@@ -35,7 +35,7 @@ type Program interface {
 	// Close gives back what Open took, and keeps the ledger's last tip seen, for --tip-file.
 	Close() error
 	// Root is the working tree's absolute path with slashes, "" of a bare repository.
-	Root() (string, error)
+	Root() string
 	// LedgerRef is the ref that has the ledger.
 	LedgerRef() string
 	// Rules are those of the Policy as it is now.

@@ -23,14 +23,7 @@ type patchParams struct {
 }
 
 func (c *call) proposePatch(ctx context.Context, p patchParams) (any, error) {
-	if err := c.forPull(p.PullRequest); err != nil {
-		return nil, err
-	}
-	in, err := c.patch(ctx, p.Patch, p.Format, p.Summary)
-	if err != nil {
-		return nil, err
-	}
-	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
+	return c.propose(ctx, p.PullRequest, p.RequestedBy, func() (input.Change, error) { return c.patch(ctx, p.Patch, p.Format, p.Summary) })
 }
 
 // patch reads a change in one of the formats that are files. Several diffs are one change,
@@ -46,11 +39,7 @@ func (c *call) patch(ctx context.Context, text, format, summary string) (input.C
 	if have := int64(len(text)); have > rules.Policy.Limits.Bytes {
 		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes}
 	}
-	root, err := c.Root()
-	if err != nil {
-		return input.Change{}, err
-	}
-	return input.From(cmp.Or(format, input.FormatAuto), []byte(text), root, true, summary)
+	return input.From(cmp.Or(format, input.FormatAuto), []byte(text), c.Root(), true, summary)
 }
 
 type editsParams struct {
@@ -88,14 +77,7 @@ type editParam struct {
 }
 
 func (c *call) proposeEdits(ctx context.Context, p editsParams) (any, error) {
-	if err := c.forPull(p.PullRequest); err != nil {
-		return nil, err
-	}
-	in, err := c.edits(ctx, p.Edits, p.Summary)
-	if err != nil {
-		return nil, err
-	}
-	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
+	return c.propose(ctx, p.PullRequest, p.RequestedBy, func() (input.Change, error) { return c.edits(ctx, p.Edits, p.Summary) })
 }
 
 // edits reads edits as the calls of an edit tool, which is one of the formats: so they are
@@ -132,36 +114,28 @@ type worktreeParams struct {
 }
 
 func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, error) {
-	if err := c.forPull(p.PullRequest); err != nil {
-		return nil, err
-	}
-	in, err := c.WorktreeInput(ctx, p.Summary)
-	if err != nil {
-		return nil, err
-	}
-	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
+	return c.propose(ctx, p.PullRequest, p.RequestedBy, func() (input.Change, error) { return c.WorktreeInput(ctx, p.Summary) })
 }
 
-// forPull opens what a proposal for a pull request takes.
-func (c *call) forPull(number int) error {
-	switch {
-	case number < 0:
-		return &ArgumentError{"arguments.pull_request is no pull request's number"}
-	case number == 0:
-		return nil
+// propose records a proposal, by the one way that all proposals go. One for a pull request is for the remote's ledger, which is
+// opened before the change is read.
+func (c *call) propose(ctx context.Context, pullRequest int, requestedBy []string, read func() (input.Change, error)) (any, error) {
+	if pullRequest < 0 {
+		return nil, &ArgumentError{"arguments.pull_request is no pull request's number"}
 	}
-	return c.share()
-}
-
-// propose records a proposal, by the one way that all proposals go.
-func (c *call) propose(ctx context.Context, in input.Change, pullRequest int, requestedBy []string) (any, error) {
-	in.Via = input.ViaMCP
-	var err error
 	if pullRequest > 0 {
-		if in, err = c.ForPull(ctx, in, pullRequest); err != nil {
+		if err := c.share(); err != nil {
 			return nil, err
 		}
 	}
+	in, err := read()
+	if err == nil && pullRequest > 0 {
+		in, err = c.ForPull(ctx, in, pullRequest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in.Via = input.ViaMCP
 	if in.RequestedBy, err = input.NamedAll(requestedBy, ledger.AskedByMCP); err != nil {
 		return nil, &ArgumentError{"arguments.requested_by " + err.Error()}
 	}

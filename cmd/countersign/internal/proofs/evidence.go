@@ -265,11 +265,7 @@ func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p ev
 	branch, repo := f.of.Branch, s.Repo
 	name := github.RepositoryOf(repo.Config.RemoteURL(c.Flags.Remote))
 	if name == "" { // it is on no forge: its directory has a name
-		root, err := repo.Worktree()
-		if err != nil {
-			return nil, nil, err
-		}
-		name = filepath.Base(cmp.Or(root, repo.Dir()))
+		name = filepath.Base(cmp.Or(repo.Worktree(), repo.Dir()))
 	}
 	policyCommit, err := session.PolicyCommit(ctx, c, repo)
 	if err != nil {

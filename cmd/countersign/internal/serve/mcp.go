@@ -175,10 +175,7 @@ func (s stages) WorktreeInput(ctx context.Context, summary string) (input.Change
 	return review.Worktree(ctx, s.Runner, summary)
 }
 
-func (p *proposing) Root() (string, error) {
-	root, err := p.Repo.Worktree()
-	return filepath.ToSlash(root), err
-}
+func (p *proposing) Root() string { return filepath.ToSlash(p.Repo.Worktree()) }
 
 func (p *proposing) LedgerRef() string { return p.Flags.LedgerRef }
 

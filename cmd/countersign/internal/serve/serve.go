@@ -92,11 +92,8 @@ func newService(c *console.Console) (_ *service, err error) {
 	if err = first.open(); err != nil {
 		return nil, err
 	}
-	root, err := first.Repo.Worktree()
-	if err != nil {
-		return nil, err
-	}
-	if root, err = filepath.Abs(cmp.Or(root, first.Repo.Dir())); err == nil {
+	root, err := filepath.Abs(cmp.Or(first.Repo.Worktree(), first.Repo.Dir()))
+	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	return &service{console: c, root: root, told: &toldEvents{counts: map[string]int{}}}, err

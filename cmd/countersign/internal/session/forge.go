@@ -63,11 +63,7 @@ func Forge(c *console.Console, settings gitstore.Settings) (ForgeClient, error) 
 
 // forgeBy is forge with the clock that hears the forge's, if there is one.
 func forgeBy(c *console.Console, settings gitstore.Settings, clock *rest.Clock) (ForgeClient, error) {
-	isGitea, err := OnGitea(c, settings)
-	if err != nil {
-		return nil, err
-	}
-	if isGitea {
+	if OnGitea(c, settings) {
 		return giteaClient(c, settings, clock)
 	}
 	client, err := gitHubClient(c, settings, clock)
@@ -109,24 +105,24 @@ var hosts = map[string]string{"github.com": console.ForgeGitHub, "codeberg.org":
 // countersign.forge of Git's configuration, or the runner of a workflow says so, or the remote's server by its version. That one is asked
 // once, and without a token; one that does not answer is taken for GitHub's, as is one
 // without TLS, which then gets no token.
-func OnGitea(c *console.Console, settings gitstore.Settings) (bool, error) {
+func OnGitea(c *console.Console, settings gitstore.Settings) bool {
 	server := wire.WebOf(settings.RemoteURL(c.Flags.Remote))
 	if told := ToldForge(c, server); told != "" {
-		return told != console.ForgeGitHub, nil
+		return told != console.ForgeGitHub
 	}
 	host := github.HostOf(server)
 	kind := hosts[host]
 	switch {
 	case !strings.HasPrefix(server, "https://"), host == "", ForgeToken(c, settings, server) == "":
-		return false, nil
+		return false
 	case kind != "":
-		return kind != console.ForgeGitHub, nil
+		return kind != console.ForgeGitHub
 	}
 	once := func(context.Context, time.Duration) error { return errors.New("asked once") }
 	found, err := gitea.Version(context.Background(), gitea.Options{
 		Server: "https://" + host, UserAgent: "countersign/" + console.Version(), Wait: once, Timeout: 5 * time.Second,
 	})
-	return err == nil && found != "", nil
+	return err == nil && found != ""
 }
 
 // ToldForge is the forge of a server as --forge, Git's configuration, a workflow or GitHub's own program tell it, "" where

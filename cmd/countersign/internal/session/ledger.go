@@ -126,11 +126,7 @@ func (s *Session) Server(address, token string) (*wire.Server, error) {
 
 // serverWith opens it with these credentials.
 func (s *Session) serverWith(address string, o wire.Options) (*wire.Server, error) {
-	root, err := s.Repo.Worktree()
-	if err != nil {
-		return nil, err
-	}
-	o.Format, o.Dir, o.UserAgent = s.Repo.Format(), cmp.Or(root, s.Repo.Dir()), "countersign/"+console.Version()
+	o.Format, o.Dir, o.UserAgent = s.Repo.Format(), cmp.Or(s.Repo.Worktree(), s.Repo.Dir()), "countersign/"+console.Version()
 	server, err := wire.Open(address, o)
 	if err != nil {
 		return nil, &cli.UsageError{Message: err.Error(), Hint: "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}

@@ -195,11 +195,10 @@ func (s *Session) WithHelpers() *Session {
 }
 
 func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Settings) error {
-	dir, err := repo.Worktree()
-	if err != nil || dir == "" {
-		return err
+	if repo.Worktree() == "" {
+		return nil
 	}
-	tree, err := workspace.Open(dir, repo.StateDir(), settings.IgnoreMode)
+	tree, err := workspace.Open(repo.Worktree(), repo.StateDir(), settings.IgnoreMode)
 	if err != nil {
 		return err
 	}

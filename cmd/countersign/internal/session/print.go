@@ -30,7 +30,7 @@ func (s *Session) Style() report.Style {
 
 // top is the working tree's top directory as it is typed where the command was, "" for that directory itself.
 func (s *Session) top() string {
-	tree, _ := s.Repo.Worktree() // "" of a bare one
+	tree := s.Repo.Worktree() // "" of a bare one
 	if tree == "" || filepath.IsAbs(cmp.Or(s.Beside, s.Flags.Dir)) {
 		return tree
 	}

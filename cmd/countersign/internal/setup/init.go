@@ -365,22 +365,23 @@ func showInit(c *console.Console, r scaffold.Result) error {
 // initForge finds out whether the files are for Gitea or Forgejo, and which branch they guard
 // there: the remote's default one, as far as the clone knows it. What these cannot do is refused.
 func initForge(s *session.Session, f *initFlags) error {
-	is, err := session.OnGitea(s.Console, s.Repo.Config)
-	if err != nil || !is {
-		return err
+	if !session.OnGitea(s.Console, s.Repo.Config) {
+		return nil
 	}
 	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, scaffold.AskAttest} {
 		if f.Given(flag) {
 			return &cli.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 		}
 	}
-	branch := f.branch
-	if branch == "" {
-		if branch, err = s.Repo.DefaultBranch(s.Flags.Remote); err != nil {
+	f.Guarded = f.branch
+	if f.Guarded == "" {
+		branch, err := s.Repo.DefaultBranch(s.Flags.Remote)
+		if err != nil {
 			return err
 		}
+		f.Guarded = cmp.Or(branch, "main")
 	}
-	if f.Guarded = cmp.Or(branch, "main"); !plainBranch().MatchString(f.Guarded) {
+	if !plainBranch().MatchString(f.Guarded) {
 		return &cli.UsageError{Message: fmt.Sprintf("the branch %+q cannot be written into a Policy as it is", f.Guarded), Hint: "--branch NAME names another"}
 	}
 	f.Forgejo = s.Flags.Forge != console.ForgeGitea
@@ -416,14 +417,10 @@ func moveLedger(ctx context.Context, s *session.Session, f initFlags, write bool
 func initPlace(s *session.Session, pull bool) (place scaffold.Place, done func(), err error) {
 	repo, settings := s.Repo, s.Repo.Config
 	if !pull {
-		dir, err := repo.Worktree()
-		if err == nil && dir == "" {
-			err = &cli.UsageError{Message: "the repository has no working tree to write into", Hint: "run it in a clone of it"}
+		if repo.Worktree() == "" {
+			return nil, nil, &cli.UsageError{Message: "the repository has no working tree to write into", Hint: "run it in a clone of it"}
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		root, err := os.OpenRoot(dir)
+		root, err := os.OpenRoot(repo.Worktree())
 		return scaffold.Worktree{Root: root}, func() { root.Close() }, err
 	}
 	client, err := session.GitHub(s.Console, s.Repo.Config)
@@ -575,8 +572,7 @@ func probeFirst(ctx context.Context, s *session.Session, client session.ForgeCli
 	case tea != nil:
 		f.Gitea, f.Branch = tea, tea.DefaultBranch
 	default:
-		var is bool
-		if is, err = session.OnGitea(s.Console, s.Repo.Config); is {
+		if session.OnGitea(s.Console, s.Repo.Config) {
 			f.Gitea = &gitea.Facts{}
 		}
 	}
@@ -621,9 +617,8 @@ func readBranch(ctx context.Context, s *session.Session, f *scaffold.Facts) erro
 // readWritten notes which files of init the default branch does not have, and HEAD or the working tree does.
 func readWritten(ctx context.Context, s *session.Session, f *scaffold.Facts) error {
 	repo := s.Repo
-	dir, err := repo.Worktree()
-	if err != nil || dir == "" {
-		return err
+	if repo.Worktree() == "" {
+		return nil
 	}
 	head, err := repo.Head(ctx)
 	if errors.Is(err, gitstore.ErrNoCommits) {
@@ -648,7 +643,7 @@ func readWritten(ctx context.Context, s *session.Session, f *scaffold.Facts) err
 		}
 		if _, err := fs.Stat(tree, name); err == nil {
 			f.Here.Committed = append(f.Here.Committed, name)
-		} else if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+		} else if _, err := os.Lstat(filepath.Join(repo.Worktree(), filepath.FromSlash(name))); err == nil {
 			f.Here.Written = append(f.Here.Written, name)
 		}
 	}

@@ -48,14 +48,10 @@ func checkVersion(ctx context.Context, c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	root, err := s.Repo.Worktree()
-	if err == nil && root == "" {
-		err = &cli.UsageError{Message: "the repository has no working tree with workflows", Hint: "run it in a clone of it"}
+	if s.Repo.Worktree() == "" {
+		return &cli.UsageError{Message: "the repository has no working tree with workflows", Hint: "run it in a clone of it"}
 	}
-	if err != nil {
-		return err
-	}
-	findings, err := scaffold.Newest(root, func(repository string) (map[string]string, error) {
+	findings, err := scaffold.Newest(s.Repo.Worktree(), func(repository string) (map[string]string, error) {
 		return tagsOf(ctx, s, repository)
 	})
 	if err == nil && len(findings) == 0 {
