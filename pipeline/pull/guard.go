@@ -135,7 +135,8 @@ const noteStrangers = "Some commits belong to no account, or there are too many 
 // judgeDiff proposes the diff as it is now and judges it.
 func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {
 	if s.moved != "" {
-		if err := s.awaitHead(ctx); err != nil {
+		pushed := func() bool { return s.pull.Head.Commit == s.moved }
+		if err := s.await(ctx, pushed, "the forge does not show the pushed head on the pull request yet: the next run looks at it"); err != nil {
 			return nil, err
 		}
 	}
@@ -206,18 +207,17 @@ func (s *settlement) took(ctx context.Context, g pipeline.Judgement) (raw, clean
 	return raw, clean, err
 }
 
-// awaitHead reads the pull request until its head is what was just pushed:
-// a forge takes a moment.
-func (s *settlement) awaitHead(ctx context.Context) (err error) {
+// await reads the pull request until it is as it was just made, or says that it is not: a forge takes a moment.
+func (s *settlement) await(ctx context.Context, is func() bool, not string) (err error) {
 	for range 5 {
-		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.Head.Commit == s.moved {
+		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || is() {
 			return err
 		}
 		if err := s.Wait(ctx, 2*time.Second); err != nil {
 			return err
 		}
 	}
-	return errors.New("the forge does not show the pushed head on the pull request yet: the next run looks at it")
+	return errors.New(not)
 }
 
 // siblings are other pull requests to a guarded branch with this head that are

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -244,13 +243,9 @@ func (s Settler) place(ctx context.Context, g pipeline.Judgement, to forge.Side)
 // the transaction alone, and is not signed: nothing was approved yet.
 func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Judgement, to forge.Side) (string, error) {
 	tx := g.Transaction()
-	base := tx.Pointers.Proposal.BaseCommit
-	set, err := pipeline.PatchSource{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, g.Ledger.Tree, tx, base)
+	set, err := g.Patchset(ctx)
 	if err != nil {
 		return "", err
-	}
-	if set.ID() != tx.PatchID() {
-		return "", &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is another patch")}
 	}
 	if _, err := pipeline.ComparePatch(tx, set, s.Runner.Secrets); err != nil {
 		return "", err
@@ -259,7 +254,7 @@ func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Judgement
 	if err != nil {
 		return "", err
 	}
-	return effect.Builder{Refs: refs}.Build(ctx, effect.Change{Log: g.Log(), Set: set, Base: base}, server.Hostname(), "")
+	return effect.Builder{Refs: refs}.Build(ctx, effect.Change{Log: g.Log(), Set: set, Base: tx.Pointers.Proposal.BaseCommit}, server.Hostname(), "")
 }
 
 // fits refuses a transaction whose pull request would show another patch, or a conflict:
@@ -379,7 +374,8 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 	case err != nil:
 		return err
 	}
-	if err := s.awaitMerge(ctx); err != nil {
+	merged := func() bool { return s.pull.State == forge.PullRequestMerged && s.pull.MergeCommit != "" }
+	if err := s.await(ctx, merged, "the forge does not show the merge yet: the next run records it"); err != nil {
 		return err
 	}
 	if s.pull.Base.Branch != base {
@@ -444,17 +440,4 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 		return "the ledger has its patch only without secrets", nil
 	}
 	return "", err
-}
-
-// awaitMerge reads the pull request until it is merged: GitHub takes a moment.
-func (s *settlement) awaitMerge(ctx context.Context) (err error) {
-	for range 5 {
-		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.State == forge.PullRequestMerged && s.pull.MergeCommit != "" {
-			return err
-		}
-		if err := s.Wait(ctx, 2*time.Second); err != nil {
-			return err
-		}
-	}
-	return errors.New("the forge does not show the merge yet: the next run records it")
 }
