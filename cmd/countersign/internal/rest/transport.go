@@ -181,7 +181,6 @@ func callOf(req *http.Request) Call {
 type Transport struct {
 	Base    http.RoundTripper
 	Token   string
-	Scheme  string // of the Authorization, such as Bearer
 	Agent   string
 	Hosts   []string // origins that the token is for
 	Wait    func(context.Context, time.Duration) error
@@ -276,7 +275,7 @@ func (t *Transport) prepare(ctx context.Context, req *http.Request) (*http.Reque
 	out.Header.Del("Authorization")
 	out.Header.Set("User-Agent", t.Agent)
 	if t.Token != "" && slices.Contains(t.Hosts, Origin(req.URL)) {
-		out.Header.Set("Authorization", cmp.Or(t.Scheme, "Bearer")+" "+t.Token)
+		out.Header.Set("Authorization", "Bearer "+t.Token)
 	}
 	if req.GetBody != nil {
 		body, err := req.GetBody()
