@@ -30,13 +30,7 @@ func Is(v any) bool { return Of(v) != nil }
 
 // Of is the terminal that a reader or writer is, nil for none.
 func Of(v any) *os.File {
-	if b, ok := v.(Borrowed); ok {
-		v = b.Writer
-	}
-	if o, ok := v.(*over); ok {
-		v = o.w
-	}
-	if f, ok := v.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f := File(v); f != nil && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
 	return nil
