@@ -249,11 +249,9 @@ type Merged struct {
 // what its run-name came to. HeadRepository is nil where that was deleted.
 type Run struct {
 	ID             int64
-	Attempt        int
 	Workflow       string
 	Title          string
 	Event          string
-	Status         string
 	Conclusion     string // "" while it is not completed
 	HeadRepository *ledger.Repository
 	HeadOwner      string

@@ -20,9 +20,7 @@ type workflowRun struct {
 	Title      string    `json:"display_title"`
 	Path       string    `json:"path"`
 	Event      string    `json:"event"`
-	Attempt    int       `json:"run_attempt"`
 	HeadSHA    string    `json:"head_sha"`
-	Status     string    `json:"status"`
 	Conclusion string    `json:"conclusion"`
 	Started    time.Time `json:"started_at"`
 	Completed  time.Time `json:"completed_at"`
@@ -131,7 +129,7 @@ func (got workflowRun) run() (forge.Run, error) {
 	}
 	name, _, _ := strings.Cut(got.Path, "@")
 	return forge.Run{
-		ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + name, Title: got.Title, Event: got.Event, Status: got.Status,
+		ID: got.ID, Workflow: ".github/workflows/" + name, Title: got.Title, Event: got.Event,
 		Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, CreatedAt: got.Started, UpdatedAt: got.Completed,
 	}, nil
 }

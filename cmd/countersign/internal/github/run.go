@@ -79,7 +79,7 @@ func (got *workflowRun) run() (forge.Run, error) {
 		return forge.Run{}, rest.Unusable("the run has no number, repository or head")
 	}
 	run := forge.Run{
-		ID: got.GetID(), Attempt: got.GetRunAttempt(), Event: got.GetEvent(), Status: got.GetStatus(), Conclusion: got.GetConclusion(),
+		ID: got.GetID(), Event: got.GetEvent(), Conclusion: got.GetConclusion(),
 		CreatedAt: got.GetCreatedAt().Time, UpdatedAt: got.GetUpdatedAt().Time, HeadBranch: got.GetHeadBranch(), HeadCommit: got.GetHeadSHA(), Title: got.GetDisplayTitle(),
 	}
 	run.Workflow = workflowOf(got.Path, got.GetRepository().GetFullName())
