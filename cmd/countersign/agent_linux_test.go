@@ -35,8 +35,9 @@ func needsPerl(t *testing.T) {
 // it cannot.
 func agentRepo(t *testing.T) playground {
 	t.Helper()
-	t.Setenv("TMPDIR", "/var/tmp") // of /dev and /tmp the sandbox shows others
-	s := newSandbox(t, map[string]string{"greet.txt": "hello\n", "d/deep.txt": "deep\n", ".gitignore": "*.o\n"})
+	const temporary = "/var/tmp" // of /dev and /tmp the sandbox shows others
+	s := sandboxIn(t, temporary, map[string]string{"greet.txt": "hello\n", "d/deep.txt": "deep\n", ".gitignore": "*.o\n"})
+	s.own = []string{"TMPDIR=" + temporary}
 	s.git("init", "-q", "-b", "main")
 	s.git("config", "user.email", "tester")
 	s.commit()
@@ -102,6 +103,7 @@ func digest(t *testing.T, dir string) string {
 // T93 A hostile agent changes nothing outside its scratch tree, reads no key, reaches no socket, and decides nothing. Without
 // the sandbox the same script owns much, so that it is the sandbox that holds it.
 func TestT93HostileAgent(t *testing.T) {
+	t.Parallel()
 	root := os.Geteuid() == 0
 	for _, c := range []struct {
 		name     string
@@ -115,7 +117,8 @@ func TestT93HostileAgent(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			usualUmask(t)
+			t.Parallel()
+			usualUmask()
 			s := agentRepo(t)
 			for _, key := range []string{".ssh/id_ed25519", ".config/gh/hosts.yml", ".gnupg/key", ".git-credentials", ".netrc", ".bashrc"} {
 				s.write("../"+key, "secret\n")
@@ -124,7 +127,7 @@ func TestT93HostileAgent(t *testing.T) {
 			s.write("../waits.patch", addition("added.txt", "added\n"))
 			s.run(0, "review", "--patch", "../waits.patch")
 			id := s.newest()
-			socket, abstract := filepath.Join(s.dir, "agent.sock"), fmt.Sprintf("countersign-agent-%d", os.Getpid())
+			socket, abstract := filepath.Join(s.dir, "agent.sock"), filepath.Base(s.dir)
 			for _, address := range []string{socket, "@" + abstract} {
 				l, err := net.Listen("unix", address)
 				check(t, err)
@@ -196,6 +199,7 @@ func differing(before, after string) string {
 // What an agent changes is proposed and, once a person has approved it at the terminal, applied: to the working tree, or to a branch.
 func TestAgentIsAsked(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	env := map[string]string{}
 	for _, name := range []string{"HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_EMAIL"} {
@@ -249,6 +253,7 @@ func TestAgentIsAsked(t *testing.T) {
 
 // An agent has the files that its profile says: sessions that it writes, settings of which it changes a copy, and nothing else.
 func TestAgentsProfile(t *testing.T) {
+	t.Parallel()
 	s := agentRepo(t)
 	for _, name := range []string{".claude/settings.json", ".claude.json", ".claude/projects/old", ".claude/plugins/one", ".claude/secret", ".ssh/key"} {
 		s.write("../"+name, "old\n")
@@ -291,6 +296,7 @@ func (s playground) traceOf(id string) (trace string) {
 // What an agent's log tells of this run is recorded with its change, without secrets. What is none, or another session's, is not, and keeps
 // nothing from being proposed.
 func TestAgentsTrace(t *testing.T) {
+	t.Parallel()
 	s := agentRepo(t)
 	script := `#!/bin/sh
 logs=$HOME/.claude/projects/here; mkdir -p "$logs"
@@ -340,6 +346,7 @@ echo "$*" >greet.txt; eval "$1"
 // A denial reaches the agent, which is run once more where it left off. An approval by another command is as good as one at the terminal.
 func TestAgentDeniedAndResumed(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	check(t, os.WriteFile(filepath.Join(s.dir, "victim"), []byte("victim\n"), 0o644))
 	_, said := s.runCmd(cli.ExitPending, s.agent("--", "sh", "-c", "echo bad >greet.txt; mkdir -p .git; ln -sf "+s.dir+"/victim .git/DENIED"))
@@ -374,7 +381,8 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 // Directories that an agent closes hide nothing, and keep nobody from going on; pipes in the place of files that Git reads keep nobody waiting.
 func TestAgentClosesAndPipes(t *testing.T) {
 	long(t)
-	usualUmask(t)
+	t.Parallel()
+	usualUmask()
 	s := agentRepo(t)
 	root := os.Geteuid() == 0
 	if root { // whom modes do not stop
@@ -407,6 +415,7 @@ func TestAgentClosesAndPipes(t *testing.T) {
 // While it runs, an agent proposes what it has, over MCP, and hears what the person says: each round is a transaction in the place of the
 // last. A signal asks for the same.
 func TestAgentProposes(t *testing.T) {
+	t.Parallel()
 	needsPerl(t)
 	s := agentRepo(t)
 	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
@@ -465,6 +474,7 @@ call wait '"seconds":60'; call status '"x":1'; exit 0`
 // An agent that makes the bytes of somebody else's open transaction does not end that by what it makes next, asked for or at its end.
 func TestAgentFindsAnothers(t *testing.T) {
 	long(t)
+	t.Parallel()
 	needsPerl(t)
 	s := agentRepo(t)
 	const ask = `ask() { perl -MIO::Socket::UNIX -e '
@@ -492,6 +502,7 @@ func TestAgentFindsAnothers(t *testing.T) {
 // What an agent puts into a repository of its own is not proposed, and not lost.
 func TestAgentNests(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	code, _, said := runCode(s.agent("--", "sh", "-c", "rm -rf .git; touch .git; git init -q z/own; echo work >z/own/file"))
 	if left := s.scratches(); code == 0 || len(left) != 1 || !strings.Contains(said, "z/own is a repository of its own: nothing of it is proposed") {
@@ -501,6 +512,7 @@ func TestAgentNests(t *testing.T) {
 
 // An agent that is killed, or whose machine goes down, leaves what it did; nothing was proposed.
 func TestAgentKilled(t *testing.T) {
+	t.Parallel()
 	s := agentRepo(t)
 	cmd := s.agent("--", "sh", "-c", "echo half >greet.txt; echo ready; sleep 1000")
 	out, err := cmd.StdoutPipe()
@@ -531,6 +543,7 @@ func TestAgentKilled(t *testing.T) {
 // Several agents at once on one repository do not see each other, and each has its own transaction.
 func TestAgentsAtOnce(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -557,6 +570,7 @@ func TestAgentsAtOnce(t *testing.T) {
 // Exit codes, variables, changes that are not committed, and command lines that cannot be obeyed.
 func TestAgentRuns(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -602,6 +616,7 @@ func TestAgentRuns(t *testing.T) {
 // What an agent leaves as .git, in its tree and below, has no part in what is proposed: nothing of it is run.
 func TestAgentsGitIsNotAsked(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := agentRepo(t)
 	plant := `git config core.fsmonitor "touch OUT"; git config filter.x.clean "touch OUT; cat"; git config core.worktree REPO; echo '* filter=x' >.gitattributes
 mkdir sub; git init -q sub; git -C sub config core.fsmonitor "touch OUT"; echo x >sub/x; printf '#!/bin/sh\ntouch OUT\n' >.git/hooks/post-index-change; chmod +x .git/hooks/*
@@ -630,6 +645,7 @@ git update-index --assume-unchanged d/deep.txt; echo changed >d/deep.txt; touch 
 // At a terminal of its own the agent has the same one: Ctrl-C and the window's size reach it, Ctrl-C does not end us, it cannot
 // type an answer, and what it does to the terminal does not outlast it.
 func TestAgentAtTerminal(t *testing.T) {
+	t.Parallel()
 	needsPerl(t)
 	s := agentRepo(t)
 	p := newTerminal(t)

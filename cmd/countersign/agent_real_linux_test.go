@@ -21,6 +21,7 @@ import (
 // approved, applied and audited. Their model is a server here. Without countersign agent, what init --agents has written denies the
 // same change, and the model is told why or has no tool for it.
 func TestAgentsOfOthers(t *testing.T) {
+	t.Parallel()
 	programs := agentsOfOthers(t)
 	for _, c := range []struct {
 		args  []string
@@ -34,6 +35,7 @@ func TestAgentsOfOthers(t *testing.T) {
 		{[]string{"opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "make a file"}, nil, "", ""},
 	} {
 		t.Run(c.args[0], func(t *testing.T) {
+			t.Parallel()
 			if _, err := os.Stat(filepath.Join(programs, c.args[0])); err != nil {
 				t.Skip(err)
 			}

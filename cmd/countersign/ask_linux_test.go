@@ -57,6 +57,7 @@ func (p *pseudoTerminal) answers(pairs ...string) {
 // answered with yes is recorded, and nothing else.
 func TestAskByKind(t *testing.T) {
 	long(t)
+	t.Parallel()
 	token := teststand.Samples()[1].Text()
 	workflow := addition(".github/workflows/x.yml", "on: push\n") + addition("config.env", "A=1\n"+token+"\n")
 	for _, c := range []struct {
@@ -104,6 +105,7 @@ func TestAskByKind(t *testing.T) {
 // Above the question it says where hunks were found, and that a file has changed since the review.
 func TestFoundAndMovedAreTold(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, file := asked(t)
 	s.write("list.txt", "zero\n1\n2\n3\n4\n5\n6\n")
 	s.commit()
@@ -124,6 +126,7 @@ func TestFoundAndMovedAreTold(t *testing.T) {
 
 // Nobody is asked for what would not count: who proposed a secret cannot excuse it.
 func TestNotAskedWhatDoesNotCount(t *testing.T) {
+	t.Parallel()
 	s, file := asked(t)
 	check(t, os.WriteFile(file, []byte(addition("config.env", teststand.Samples()[1].Text()+"\n")), 0o644))
 	s.run(0, "review", "--patch", file)
@@ -151,6 +154,7 @@ func TestNotAskedWhatDoesNotCount(t *testing.T) {
 // Where nothing is to be decided nobody is asked, no key signs, and nothing is recorded,
 // whatever is to be decided a moment later.
 func TestNothingToDecide(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	id := s.proposes("a change", addition("new.txt", "x\n"))
 	s.run(0, "approve", id)
@@ -171,6 +175,7 @@ func TestNothingToDecide(t *testing.T) {
 // one beside it by then, and nothing is recorded; it is shown again.
 func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 	long(t)
+	t.Parallel()
 	first, second := addition("read.txt", "read\n"), addition("unread.txt", "unread\n")
 	for _, args := range [][]string{{"approve"}, {"deny", "--reason", "no"}, {"run"}} {
 		ask := question
@@ -247,6 +252,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 // T69 What a person read is closed and another patch is put in its place: approve shows
 // that one and asks about it, and without a terminal it is refused.
 func TestT69BaitAndSwitch(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	a := s.proposes("A, which is read", addition("new.txt", "read\n"))
 	if out, _ := s.run(0, "diff"); !strings.Contains(out, "+read\n") {
@@ -279,6 +285,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 
 // What the Policy runs before anything is written is listed before the question.
 func TestCommandsAreShown(t *testing.T) {
+	t.Parallel()
 	s, file := asked(t)
 	s.write(".github/countersign.yml", "version: 1\ncommands:\n  run: [\"make everything\"]\n")
 	s.commit()
@@ -296,6 +303,7 @@ func TestCommandsAreShown(t *testing.T) {
 
 // The first screen of 80 × 24 shows every kind of risk of a patch of forty files.
 func TestFirstScreen(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	var patch strings.Builder
 	for i := range 30 {
@@ -389,6 +397,7 @@ func screenRows(text string, columns int) []string {
 // T84 The page goes through the person's pager, and is printed where that is missing or
 // fails. A pager that the repository names is not run.
 func TestT84Pager(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	s.proposes("a change", addition("new.txt", "shown\n"))
 	through := filepath.Join(s.dir, "paged")
@@ -438,6 +447,7 @@ func TestT84Pager(t *testing.T) {
 // all is not.
 func TestPagerLeft(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, _ := asked(t)
 	s.proposes("a change", addition("long.txt", strings.Repeat("a line\n", 200)))
 	for _, c := range []struct{ pager, want string }{
@@ -458,6 +468,7 @@ func TestPagerLeft(t *testing.T) {
 // TestPagerSmallReads: a pager that reads little at a time, as that of busybox does, shows long lines to their end.
 func TestPagerSmallReads(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, _ := asked(t)
 	s.proposes("a change", addition("long.txt", strings.Repeat("long ", 1000)+"to its end\n"))
 	for _, pager := range []string{"dd bs=1024 status=none", "dd bs=256 status=none"} {
@@ -475,6 +486,7 @@ func TestPagerSmallReads(t *testing.T) {
 // otherwise; what fits does not.
 func TestT84LongOutput(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, _ := asked(t)
 	short := s.proposes("a change", addition("new.txt", "shown\n"))
 	long := s.proposes("another", addition("long.txt", strings.Repeat("a line\n", 100)))
@@ -516,6 +528,7 @@ func TestT84LongOutput(t *testing.T) {
 
 // With --json, or with stdin elsewhere, nobody is asked: a decision needs a name.
 func TestNobodyIsAsked(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	id := s.proposes("a change", addition("new.txt", "x\n"))
 	for _, word := range []string{"approve", "deny"} {
@@ -547,6 +560,7 @@ func TestNobodyIsAsked(t *testing.T) {
 
 // What a queue names nobody named: where the person can be asked no more, none of it is decided.
 func TestQueueIsNotAsked(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	ids := []string{s.proposes("a change", addition("new.txt", "x\n")), s.proposes("another", addition("other.txt", "x\n"))}
 	p := newTerminal(t)
@@ -563,6 +577,7 @@ func TestQueueIsNotAsked(t *testing.T) {
 // each. No answer is the refusal that names the option.
 func TestAskSeveral(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, _ := asked(t)
 	mails := ""
 	for i := range 2 {
@@ -598,6 +613,7 @@ func TestAskSeveral(t *testing.T) {
 
 // TestFirstSyncAsks: nothing of a ledger goes to a remote that has none before somebody at the terminal says so.
 func TestFirstSyncAsks(t *testing.T) {
+	t.Parallel()
 	s, _ := asked(t)
 	s.proposes("first", addition("new.txt", "x\n"))
 	hub := filepath.Join(s.dir, "hub.git")
@@ -622,6 +638,7 @@ func TestFirstSyncAsks(t *testing.T) {
 // these. The rest is not applied, the record says what was taken of which, and who signs for others is asked once more.
 func TestAskPart(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, _ := asked(t)
 	var before, after strings.Builder
 	for i := range 40 {

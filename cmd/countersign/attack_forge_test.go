@@ -57,6 +57,7 @@ func TestTokenForItsHost(t *testing.T) {
 // Without COUNTERSIGN_TOKEN_HOST it is for the host of origin. Tokens of GitHub's programs are for GitHub, and for a server
 // that somebody else than the clone says to be one of its.
 func TestTokenForOriginsHost(t *testing.T) {
+	t.Parallel()
 	const enterprise = "https://git.example.org/acme/site.git"
 	for _, test := range []struct {
 		origin, remote, forge string

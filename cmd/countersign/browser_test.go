@@ -22,6 +22,7 @@ import (
 
 // TestBrowserScript runs scripts that look at what the program wrote in a real browser.
 func TestBrowserScript(t *testing.T) {
+	t.Parallel()
 	b := pagetest.Start(t)
 	p := scripts(t, "testdata/browser")
 	looker := scriptBrowser{t, b}

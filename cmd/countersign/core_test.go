@@ -65,6 +65,7 @@ func codeLines(t *testing.T, packages ...string) (n int) {
 // TestCore: what decides is small, and imports nothing that could tell it anything but
 // what it is given.
 func TestCore(t *testing.T) {
+	t.Parallel()
 	var packages []string
 	for _, name := range core {
 		packages = append(packages, module+"pipeline/record/"+name)
@@ -102,6 +103,7 @@ func TestCore(t *testing.T) {
 // TestGateAndApply: who reviews how a change gets from an approval into a branch reads at
 // most so much.
 func TestGateAndApply(t *testing.T) {
+	t.Parallel()
 	closure := slices.DeleteFunc(listed(t, "-deps", "./pipeline", "./gitstore"), func(name string) bool { return !strings.HasPrefix(name, module) })
 	if n := codeLines(t, closure...); n > 30_000 {
 		t.Errorf("gate and apply need %d lines of code, in %d packages", n, len(closure))

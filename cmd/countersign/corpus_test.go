@@ -33,11 +33,13 @@ var releases = []struct{ name, before, after string }{
 // The difference between two releases, written by the real git in several
 // ways, resolves to the second release, file for file, and to one patch_id.
 func TestReleaseCorpus(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("COUNTERSIGN_CORPUS_MODULES") == "" {
 		t.Skip("set COUNTERSIGN_CORPUS_MODULES to compare the releases of real modules")
 	}
 	for _, m := range releases {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			before, after := download(t, m.name, m.before), download(t, m.name, m.after)
 			s := newSandbox(t, before)
 			s.git("init", "-q", "-b", "main")

@@ -15,6 +15,7 @@ import (
 // A digest is posted to the webhook in the environment, and nowhere else: over https but to loopback, not where a redirect leads,
 // and its address is never told.
 func TestDigestWebhook(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {due: 2d}\n"})
 	s.git("init", "-q", "-b", "main")
 	s.git("config", "user.email", "tester")

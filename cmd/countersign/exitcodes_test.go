@@ -45,6 +45,7 @@ func TestExitCodeBesideOthers(t *testing.T) {
 // and is not there is 3, what the ledger does not have is 2. The verifiers and
 // pack apply have the exit codes of their specifications.
 func TestExitCodeOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

@@ -12,11 +12,8 @@ import (
 
 const nobody = 65534
 
-// usualUmask lets others read what the test makes, whatever the umask of who runs it.
-func usualUmask(t *testing.T) {
-	was := syscall.Umask(0o022)
-	t.Cleanup(func() { syscall.Umask(was) })
-}
+// usualUmask lets others read what tests make from then on, whatever the umask of who runs them.
+func usualUmask() { syscall.Umask(0o022) }
 
 // asNobody runs the program as a user whom file modes stop.
 func (s playground) asNobody(want int, args ...string) (stdout, stderr string) {
@@ -43,7 +40,8 @@ func (s playground) belongsTo(user int) {
 // A directory that may not be written: the apply is FAILED and says which file,
 // the tree is as it was, and once the directory is writable it can go on.
 func TestDirectoryThatMayNotBeWritten(t *testing.T) {
-	usualUmask(t)
+	t.Parallel()
+	usualUmask()
 	s := newSandbox(t, map[string]string{"a.txt": "a\n", "locked/b.txt": "b\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()
@@ -79,7 +77,8 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 // A Git directory that may not be written: an I/O error, and nothing recorded.
 func TestLedgerThatMayNotBeWritten(t *testing.T) {
 	long(t)
-	usualUmask(t)
+	t.Parallel()
+	usualUmask()
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

@@ -303,6 +303,7 @@ var mayImport = map[string][]string{
 var onlyForTests = []string{"pipeline/teststand", "pipeline/storetest", "cmd/countersign/internal/github/githubtest", "report/pagetest", "cmd/countersign/internal/forgetest"}
 
 func TestImportMap(t *testing.T) {
+	t.Parallel()
 	doors := map[string][]string{}
 	for _, pkg := range packages(t) {
 		name := strings.TrimPrefix(pkg.ImportPath, module)
@@ -350,6 +351,7 @@ func TestImportMap(t *testing.T) {
 // TestPackagesAreExplained: each package says what it holds, as docs/design.md
 // promises.
 func TestPackagesAreExplained(t *testing.T) {
+	t.Parallel()
 	for _, pkg := range packages(t) {
 		if pkg.Doc == "" {
 			t.Errorf("%s has no comment", pkg.ImportPath)
@@ -370,6 +372,7 @@ func door(name string) string {
 // TestGitstoreDeps: what keeps the ledger in Git knows neither the stages nor
 // what they need.
 func TestGitstoreDeps(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "./gitstore")
 	cmd.Dir, cmd.Stderr = "../..", os.Stderr
 	out, err := cmd.Output()

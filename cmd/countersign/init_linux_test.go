@@ -12,6 +12,7 @@ import (
 // In a terminal init asks what the Policy is to say, shows what it changes before it
 // writes, and writes nothing without a yes.
 func TestInitAsks(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, map[string]string{"greet.txt": "hello\n"})
 	s.git("init", "-q", "-b", "main")
 	const (

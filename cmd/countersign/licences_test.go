@@ -11,6 +11,7 @@ import (
 // TestLicences: what the program is linked with has a permissive licence, by its own words, so that whoever may use the one may use the
 // other.
 func TestLicences(t *testing.T) {
+	t.Parallel()
 	permissive := regexp.MustCompile(`(?si)Apache License.*Version 2\.0|Permission is hereby granted, free of charge|Redistribution and use in source and binary forms|Permission to use, copy, modify,? and/?(?: |or) ?distribute`)
 	other := regexp.MustCompile(`(?i)GNU (?:Affero |Lesser )?General Public License|Mozilla Public License|Business Source License|Server Side Public License|Commons Clause`)
 	seen := 0

@@ -32,6 +32,7 @@ func newFile(name string) obj {
 // TestMCPProgress: who waits is told so, with ever more of the time that is over.
 func TestMCPProgress(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
@@ -58,6 +59,7 @@ func TestMCPProgress(t *testing.T) {
 
 // TestMCPWaits: who waits is told of a decision that somebody else makes meanwhile.
 func TestMCPWaits(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
@@ -79,6 +81,7 @@ func TestMCPWaits(t *testing.T) {
 // as there is room for are cancelled, and the next one is answered. They are not.
 func TestMCPCancelled(t *testing.T) {
 	long(t)
+	t.Parallel()
 	waits := func(t *testing.T, c *mcpClient, id string, wait func(ctx context.Context)) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -146,6 +149,7 @@ func TestMCPCancelled(t *testing.T) {
 // TestMCPAtOnce: many calls of one client, and of two over HTTP: nothing is lost, nothing is doubled.
 func TestMCPAtOnce(t *testing.T) {
 	long(t)
+	t.Parallel()
 	const many = 3
 	for way, clients := range map[string]func(s *served) []*mcpClient{
 		"stdio":                    func(s *served) []*mcpClient { return []*mcpClient{s.mcp()} },
@@ -188,6 +192,7 @@ func TestMCPAtOnce(t *testing.T) {
 // TestMCPGone: a client that goes away in the middle ends the server, and leaves a whole ledger.
 func TestMCPGone(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	cmd := s.command("mcp")
 	in, err := cmd.StdinPipe()

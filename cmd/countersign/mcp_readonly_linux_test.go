@@ -14,7 +14,8 @@ import (
 // proposal says what is wrong.
 func TestMCPReadOnly(t *testing.T) {
 	long(t)
-	usualUmask(t)
+	t.Parallel()
+	usualUmask()
 	s := newServed(t, todoFiles)
 	s.write("../change.diff", seePatch)
 	s.run(0, "review", "--patch", "../change.diff")

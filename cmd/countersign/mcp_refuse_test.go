@@ -29,6 +29,7 @@ import (
 // TestMCPRefused: what is refused says what to mend, and leaves nothing behind.
 func TestMCPRefused(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, map[string]string{"c.txt": "c\n", "two.txt": "x\ny\nx\n", ".github/countersign.yml": "version: 1\nlimits: {bytes: 2000, files: 2}\nsecrets: {mode: refuse}\n"})
 	check(t, os.Symlink("/etc/passwd", filepath.Join(s.repo, "link")))
 	s.commit()
@@ -134,6 +135,7 @@ func orNil[T comparable](v T) any {
 // missed, each is of its type, and there are no others, nor two of one.
 func TestMCPArguments(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	refused := func(tool, raw, want string) {
@@ -201,6 +203,7 @@ func TestMCPArguments(t *testing.T) {
 // TestT74NoToolDecides: nothing that a client of MCP can call decides, applies or ends a
 // transaction, and nothing is asked of the client, which can answer by itself. Each fourth call is made in one of the ways, and with COUNTERSIGN_LONG each in all of them.
 func TestT74NoToolDecides(t *testing.T) {
+	t.Parallel()
 	for i, way := range slices.Sorted(maps.Keys(mcpWays)) {
 		dial, calls := mcpWays[way], 0
 		t.Run(way, func(t *testing.T) {
@@ -301,6 +304,7 @@ func TestT74NoWayToDecide(t *testing.T) {
 
 // TestMCPSecrets: what looks like a secret does not leave, whatever asks for it.
 func TestMCPSecrets(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	planted := teststand.Samples()[0].Text()
@@ -383,6 +387,7 @@ func (zeros) Read(p []byte) (int, error) {
 
 // TestMCPAddress: it listens for this machine alone, and a token that was given is not shown.
 func TestMCPAddress(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.org:0", "127.0.0.1", "127.0.0.1:x:1", "localhost.example.org:0"} {
 		code, _, errs := runCode(s.command("mcp", "--http="+address))

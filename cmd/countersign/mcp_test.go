@@ -202,6 +202,7 @@ var proposals = []struct {
 // the ledger says where it came from each time.
 func TestMCPSameChange(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
@@ -249,6 +250,7 @@ func TestMCPSameChange(t *testing.T) {
 
 // TestMCPTools: every tool and every document, from a proposal until a person has decided.
 func TestMCPTools(t *testing.T) {
+	t.Parallel()
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
 			if way != "stdio" {
@@ -319,6 +321,7 @@ func TestMCPTools(t *testing.T) {
 
 // TestMCPPerson: what an agent gets of an open transaction says how a person decides.
 func TestMCPPerson(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	s.write("c.txt", "see\n")
@@ -338,6 +341,7 @@ func TestMCPPerson(t *testing.T) {
 
 // TestMCPPull: what is for a pull request is decided there.
 func TestMCPPull(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.env["COUNTERSIGN_TOKEN"] = h.s.Token("bob")
 	for _, name := range []string{"CI", "GITHUB_ACTIONS", "INPUT_TOKEN", "COUNTERSIGN_ACTIONS_TOKEN", "GITHUB_REF", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH"} {

@@ -46,6 +46,7 @@ func (p *pseudoTerminal) shows(cmd *exec.Cmd, exit int, answers ...string) strin
 // TestNewcomerReads: at a terminal a change of three files is proposed, approved, applied and committed in two
 // commands, of which the second is told, and thirty lines beside the diff.
 func TestNewcomerReads(t *testing.T) {
+	t.Parallel()
 	s := newcomer(t)
 	read := newTerminal(t).shows(s.command("run", "--worktree"), 0, question, "y\n")
 	before, diff, _ := strings.Cut(read, "\ndiff --git ")
@@ -66,6 +67,7 @@ func TestNewcomerReads(t *testing.T) {
 
 // TestNewcomerScript: without a terminal it is three commands, and the one that commits is told.
 func TestNewcomerScript(t *testing.T) {
+	t.Parallel()
 	s, lines := newcomer(t), 0
 	read := func(exit int, args ...string) {
 		t.Helper()
@@ -85,6 +87,7 @@ func TestNewcomerScript(t *testing.T) {
 // files, and the demonstration is no longer than ninety.
 func TestNewcomerLines(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newcomer(t)
 	s.run(cli.ExitPending, "run", "--worktree")
 	id := s.newest()
@@ -111,6 +114,7 @@ func TestNewcomerLines(t *testing.T) {
 // TestNewcomerLater: who puts a decision off, or denies without a reason, has made no error, and nothing is recorded.
 func TestNewcomerLater(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newcomer(t)
 	for _, answers := range [][]string{{question, "\n"}, {question, "n\n"}, {question, "d\n", "Why? (empty: do not deny) > ", "\n"}} {
 		text := newTerminal(t).shows(s.command("run", "--worktree"), cli.ExitPending, answers...)
@@ -123,6 +127,7 @@ func TestNewcomerLater(t *testing.T) {
 // TestNewcomerColumns: in eighty columns lines end between words.
 func TestNewcomerColumns(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newcomer(t)
 	s.write(".github/countersign.yml", "version: 1\nprotected:\n  - paths: [greet.txt]\n    users: [somebody-with-a-long-name, somebody-else-with-a-long-name]\n")
 	s.git("add", ".github")

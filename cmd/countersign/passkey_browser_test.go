@@ -114,6 +114,7 @@ func (p *phone) audits() {
 // T94: on a phone a person makes a passkey on the published site, and approves a change with it. The comment counts on the pull
 // request as any signed one; from another page of the host it does not. Both verifiers take the record.
 func TestT94BrowserPhone(t *testing.T) {
+	t.Parallel()
 	b := pagetest.Start(t)
 	a := &attack{hub: newHub(t)}
 	h := a.hub

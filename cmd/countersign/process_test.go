@@ -20,14 +20,21 @@ type playground struct {
 	t        *testing.T
 	dir, bin string
 	repo     string
+	own      []string // variables beside those of this process
 }
 
 func newSandbox(t *testing.T, files map[string]string) playground {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "countersign-test-")
+	return sandboxIn(t, "", files)
+}
+
+// sandboxIn makes a playground in a directory for temporary files, "" for the usual one.
+func sandboxIn(t *testing.T, parent string, files map[string]string) playground {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "countersign-test-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := playground{t, dir, filepath.Join(dir, "countersign"), filepath.Join(dir, "repo")}
+	s := playground{t: t, dir: dir, bin: filepath.Join(dir, "countersign"), repo: filepath.Join(dir, "repo")}
 	program, err := exec.LookPath("countersign") // this binary, as TestMain names it
 	check(t, err)
 	if os.Link(program, s.bin) != nil {
@@ -65,7 +72,8 @@ func (s playground) read(name string) string {
 }
 
 func (s playground) env() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir, "GIT_AUTHOR_EMAIL=tester", "CI=")
+	usual := append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir, "GIT_AUTHOR_EMAIL=tester", "CI=")
+	return append(usual, s.own...)
 }
 
 func (s playground) git(args ...string) string {
@@ -186,6 +194,7 @@ func addition(name, content string) string {
 // transaction ends as it should.
 func TestT52ProcessesAtOnce(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

@@ -9,6 +9,7 @@ import (
 // TestRequestedByClients: a client of JSON-RPC, and of MCP, says who asked for a change. It is recorded with that word's
 // source, also of a change that is known, and a name that is none is refused.
 func TestRequestedByClients(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "add", "patch": seePatch, "requestedBy": []string{"@Zoe", "ada@example.org"}})
 	s.refused(codeParams, "params.requestedBy names nobody", "turn/start", obj{"threadId": s.thread(), "input": "add", "patch": seePatch, "requestedBy": []string{"@"}})

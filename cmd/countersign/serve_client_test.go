@@ -30,6 +30,7 @@ func demoTurn(thread, root string) obj {
 // state, then apply/execute until it is done, with each approval/request of the
 // events answered; then list and resume.
 func TestServeDemoClient(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, clientFiles)
 	root := filepath.Join(s.repo, "demo_workspace")
 	thread := s.must("thread/start", obj{"workspaceRoots": []string{root}, "cwd": root})["threadId"].(string)
@@ -82,6 +83,7 @@ func TestServeDemoClient(t *testing.T) {
 // What is interrupted is never applied; another server knows the turn by its id.
 func TestServeInterrupt(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, clientFiles)
 	s.restart = true
 	root := filepath.Join(s.repo, "demo_workspace")
@@ -100,6 +102,7 @@ func TestServeInterrupt(t *testing.T) {
 // The parameters of that client loosen nothing.
 func TestServeClientRefused(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, clientFiles)
 	root, other := filepath.Join(s.repo, "demo_workspace"), filepath.Join(s.repo, "other")
 	thread := s.must("thread/start", obj{"workspaceRoots": []string{root}})["threadId"].(string)

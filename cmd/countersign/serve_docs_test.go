@@ -11,6 +11,7 @@ import (
 
 // The session in docs/rpc.md is what a server says.
 func TestServeDocs(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../../docs/rpc.md")
 	check(t, err)
 	s := newServed(t, map[string]string{"a.go": "package a\n// TODO(bot): x\n"})

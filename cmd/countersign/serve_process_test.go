@@ -29,6 +29,7 @@ import (
 // ledger holds what each of them did.
 func TestServeAtOnce(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	s.must("system/capabilities", obj{})
 	const many = 6
@@ -89,6 +90,7 @@ func TestServeAtOnce(t *testing.T) {
 // call is done or was never begun.
 func TestServeClientGone(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")

@@ -24,6 +24,7 @@ const seePatch = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1
 // A denial holds for the request, the transaction, every later one of the same
 // patch, and after a restart.
 func TestServeDenySticks(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	thread := s.thread()
 	proposal := obj{"threadId": thread, "input": "see", "patch": seePatch}
@@ -50,6 +51,7 @@ func TestServeDenySticks(t *testing.T) {
 // Nothing is accepted after tx/close, and nothing is recorded.
 func TestServeClosed(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	request := askedFor(t, s.apply(id))
@@ -73,6 +75,7 @@ func TestServeClosed(t *testing.T) {
 // An applied transaction is left alone.
 func TestServeTwice(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch}
 	id := s.turn(proposal)
@@ -92,6 +95,7 @@ func TestServeTwice(t *testing.T) {
 // A decision answers the request that it names, and counts as what it is: a
 // local one of the person who runs the server.
 func TestServeDecision(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {required: 2}\n"}
 	s := newServed(t, files)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
@@ -123,6 +127,7 @@ func TestServeDecision(t *testing.T) {
 // Where the Policy does not allow local decisions, those over RPC are refused,
 // and nothing is recorded.
 func TestServeNoLocal(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {local: false}\n"})
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	request := askedFor(t, s.apply(id))
@@ -138,6 +143,7 @@ func TestServeNoLocal(t *testing.T) {
 // A sandbox that is read-only lets a change be proposed, and never applied: not
 // here, not by the command line, and nobody is asked for an approval.
 func TestServeReadOnly(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch, "sandboxPolicy": obj{"type": "read-only"}}
 	id := s.turn(proposal)
@@ -165,6 +171,7 @@ func TestServeReadOnly(t *testing.T) {
 
 // Every path of a client is checked, whatever leads to it.
 func TestServePaths(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	link := filepath.Join(s.dir, "link")
 	check(t, os.Symlink(s.repo, link))
@@ -202,6 +209,7 @@ func TestServePaths(t *testing.T) {
 // What a turn asks for is given, or refused: never taken for something else.
 func TestServeTurns(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	thread := s.thread()
 	for message, more := range map[string]obj{
@@ -243,6 +251,7 @@ func TestServeTurns(t *testing.T) {
 
 func TestServeUnknown(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	const none = "tx_01KE6Z0000000000000000000G"
 	for method, more := range map[string]obj{
@@ -262,6 +271,7 @@ func TestServeUnknown(t *testing.T) {
 // A client that comes back is told what it missed, once.
 func TestServeResume(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.stop()
@@ -285,6 +295,7 @@ func TestServeResume(t *testing.T) {
 // A failed apply says so, and can be tried again.
 func TestServeApplyFails(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")
@@ -302,6 +313,7 @@ func TestServeApplyFails(t *testing.T) {
 // A secret that a client sends comes back nowhere, and a patch with one is
 // applied once the client gives it again.
 func TestServeSecrets(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	var out strings.Builder
 	sample := teststand.Samples()[0]
@@ -339,6 +351,7 @@ func TestServeSecrets(t *testing.T) {
 
 // The rules of the repository hold from the call after they changed.
 func TestServeNewRules(t *testing.T) {
+	t.Parallel()
 	s := newServed(t, todoFiles)
 	proposal := obj{"threadId": s.thread(), "input": "see", "patch": addition("new.txt", "BADGE-123456\n")}
 	kinds := func() string {

@@ -45,6 +45,7 @@ func (s *served) statement(id string, decision ledger.Decision) approval.SignedD
 // approval where the Policy demands that: not a call without a signature, nor one with
 // another's, or of something else.
 func TestT73ServeSigned(t *testing.T) {
+	t.Parallel()
 	s, id, good := signedServed(t)
 	line := func(key teststand.Signer, change func(*approval.SignedDecision)) string {
 		statement := good
@@ -132,6 +133,7 @@ func TestT73ServeSigned(t *testing.T) {
 // needs no signature, and one with a bad signature is told so.
 func TestT73ServeSignedAgain(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s, id, statement := signedServed(t)
 	line := approval.SignedLine(adasKey.Signs(statement))
 	s.must("tx/close", obj{"transactionId": id})

@@ -58,10 +58,9 @@ func (b *lockedBuffer) String() string {
 // newServed makes a repository of these files. Its commit is the same each time.
 func newServed(t *testing.T, files map[string]string) *served {
 	t.Helper()
-	t.Setenv("GIT_AUTHOR_DATE", "2026-01-05T00:00:00Z")
-	t.Setenv("GIT_COMMITTER_DATE", "2026-01-05T00:00:00Z")
-	t.Setenv("TEST_SEED", "serve")
-	s := &served{playground: newSandbox(t, files), entropy: scriptEntropy(os.Getenv)}
+	s := &served{playground: newSandbox(t, files)}
+	s.own = []string{"GIT_AUTHOR_DATE=2026-01-05T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-05T00:00:00Z", "TEST_SEED=serve"}
+	s.entropy = scriptEntropy(s.getenv)
 	s.vars = map[string]string{"HOME": s.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "ada", "PATH": os.Getenv("PATH")}
 	s.git("init", "-q", "-b", "main")
 	s.git("config", "user.name", "Ada")
@@ -275,6 +274,7 @@ func (s *served) top() string {
 // once, as it is in the ledger.
 func TestServeRestarts(t *testing.T) {
 	long(t)
+	t.Parallel()
 	var tips []string
 	for _, restart := range []bool{false, true} {
 		s := newServed(t, todoFiles)

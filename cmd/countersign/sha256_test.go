@@ -16,6 +16,7 @@ import (
 // the second verifier, and a bundle of which one byte is another is refused.
 func TestSHA256Bundle(t *testing.T) {
 	long(t)
+	t.Parallel()
 	src := t.TempDir()
 	k := kind{t: t, work: t.TempDir(), src: src}
 	for _, name := range []string{"here/a.txt", "there/b.txt", "big.bin"} {

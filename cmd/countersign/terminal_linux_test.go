@@ -136,6 +136,7 @@ func asked(t *testing.T) (s playground, file string) {
 
 // In a terminal, run shows the coloured diff and asks; NO_COLOR is respected.
 func TestAsk(t *testing.T) {
+	t.Parallel()
 	s, file := asked(t)
 	for _, c := range []struct {
 		answer  string
@@ -267,6 +268,7 @@ func TestT71Terminal(t *testing.T) {
 // A command that prints nothing for a while says on a terminal that it is at work, and leaves no
 // trace of that; nowhere else, and not where it was told not to.
 func TestWorking(t *testing.T) {
+	t.Parallel()
 	s, file := asked(t)
 	s.run(0, "review", "--patch", file)
 	for _, c := range []struct {
