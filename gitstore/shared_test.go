@@ -260,7 +260,7 @@ func TestT52WritersAtOnce(t *testing.T) {
 	writers, each := 4, 4
 	if v := os.Getenv("COUNTERSIGN_WRITERS"); v != "" {
 		writers, _ = strconv.Atoi(v)
-		each = 25
+		each = 10
 	}
 	r, _ := newRemote(t, false)
 	var want []string

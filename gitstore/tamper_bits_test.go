@@ -27,7 +27,7 @@ func TestT55BitFlips(t *testing.T) {
 	}
 	flips := 8
 	if os.Getenv("COUNTERSIGN_TAMPER") != "" {
-		flips = 400
+		flips = 60
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
