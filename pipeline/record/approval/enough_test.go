@@ -18,7 +18,7 @@ func TestT12T46L17HoldsL3(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	n, approved, secrets, broken := 3000, 0, 0, 0
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		n = 30000
+		n = 15000
 	}
 	for range n {
 		p, said, of := anyCase(t, r)

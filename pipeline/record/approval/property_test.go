@@ -90,7 +90,7 @@ func TestProperties(t *testing.T) {
 	tightened, broken := 0, 0
 	n := 150
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		n = 4000
+		n = 1500
 	}
 	for range n {
 		p, said, of := anyCase(t, r)
