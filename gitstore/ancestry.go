@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // ErrNoMergeBase is the cause of the error of two commits that are not of one history.
@@ -34,7 +34,7 @@ func (e *CutOffError) Error() string {
 func (*CutOffError) Hint() string { return "git fetch --unshallow" }
 
 // missingCommit is how git names one that it needed; in a partial clone it would fetch that.
-var missingCommit = lazyregexp.New(`(?:Could not read|Not a valid commit name|bad object|could not fetch) ([0-9a-f]{40,64})`)
+var missingCommit = canon.Regexp(`(?:Could not read|Not a valid commit name|bad object|could not fetch) ([0-9a-f]{40,64})`)
 
 // history asks git about commits as they are: neither a graft or replacement, nor a commit-graph or the list
 // of a shallow clone says what their parents are. What only Fetch has brought counts. Where a commit that it

@@ -14,7 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -55,8 +55,8 @@ var Attestations = Beside{
 const MaxAttestation = 1 << 20
 
 var (
-	checkpointName  = lazyregexp.New(`^[0-9]{1,18}-[0-9a-f]{12}$`)
-	attestationName = lazyregexp.New(`^[a-z-]{1,40}\.([0-9a-f]{40}|[0-9a-f]{64})\.[0-9a-f]{64}\.json$`)
+	checkpointName  = canon.Regexp(`^[0-9]{1,18}-[0-9a-f]{12}$`)
+	attestationName = canon.Regexp(`^[a-z-]{1,40}\.([0-9a-f]{40}|[0-9a-f]{64})\.[0-9a-f]{64}\.json$`)
 )
 
 // Ref is the name of the ref beside a ledger's.

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -151,7 +151,7 @@ func (r *Repo) has(id packfile.ID) bool {
 	return err == nil
 }
 
-var pullRequest = lazyregexp.New(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
+var pullRequest = canon.Regexp(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
 
 // keptRef is the ref of ours that keeps what a remote's ref names. Only a pull
 // request's number is taken over: other names are the forge's, and may differ

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -220,7 +220,7 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 var lockWait = 5 * time.Second // tests that leave a lock behind do not wait
 
 // lockedBy is the lock that git names as what it could not make.
-var lockedBy = lazyregexp.New(`Unable to create '(.*\.lock)': File exists`)
+var lockedBy = canon.Regexp(`Unable to create '(.*\.lock)': File exists`)
 
 // tip returns the commit that a ref names, zero where there is no such ref. A ledger with a damaged ref must not look empty, or old.
 func (r *Repo) tip(name plumbing.ReferenceName) (packfile.ID, error) {

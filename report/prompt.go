@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -217,7 +217,7 @@ func masked(diff []byte) string {
 }
 
 // mask is what package secret puts where a secret was.
-var mask = lazyregexp.New(`<REDACTED:[a-z0-9-]+>`)
+var mask = canon.Regexp(`<REDACTED:[a-z0-9-]+>`)
 
 // reasonOf is a verdict's reason for people. What somebody said to deny stays as it is.
 func reasonOf(v *approval.Verdict) string {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/report/template"
@@ -32,7 +31,7 @@ func RequestMarker(transactionID string) string {
 	return "<!-- countersign:request:" + unmarked().ReplaceAllString(transactionID, "") + " -->"
 }
 
-var unmarked = lazyregexp.New(`[^A-Za-z0-9_]`)
+var unmarked = canon.Regexp(`[^A-Za-z0-9_]`)
 
 // The room of the parts beside the diff: what stands below it, and the characters that
 // do not show.
@@ -146,7 +145,7 @@ func age(d time.Duration) string {
 	return fmt.Sprint(d)
 }
 
-var plainRef = lazyregexp.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
+var plainRef = canon.Regexp(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
 
 // maxRef bounds a ref that is shown in a command.
 const maxRef = 200

@@ -19,7 +19,7 @@ import (
 
 // core are the packages that decide, below pipeline/record/ (see the package comment of pipeline/record).
 var core = []string{
-	"approval", "audit", "audit/history", "canon", "lazyregexp", "ledger", "patch", "policy", "sshsig",
+	"approval", "audit", "audit/history", "canon", "ledger", "patch", "policy", "sshsig",
 }
 
 // beside are the packages below pipeline/record/ that decide nothing.

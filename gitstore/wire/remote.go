@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // ErrScheme is a URL of a kind that is not spoken.
@@ -26,12 +26,12 @@ type Remote struct {
 }
 
 var (
-	hasScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	hasHelper = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
-	hasDrive  = lazyregexp.New(`^[A-Za-z]:[\\/]`)
-	hostName  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	userName  = lazyregexp.New(`^[\pL\pN_]([\pL\pN_.@+=\\-]*[\pL\pN_.+=-])?$`)
-	scpLike   = lazyregexp.New(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
+	hasScheme = canon.Regexp(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	hasHelper = canon.Regexp(`^[A-Za-z0-9+.-]*::`)
+	hasDrive  = canon.Regexp(`^[A-Za-z]:[\\/]`)
+	hostName  = canon.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	userName  = canon.Regexp(`^[\pL\pN_]([\pL\pN_.@+=\\-]*[\pL\pN_.+=-])?$`)
+	scpLike   = canon.Regexp(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
 )
 
 // ParseRemote reads what stands in a remote's configuration: a URL, HOST:PATH

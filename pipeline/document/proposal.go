@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // The types of an action (PROPOSAL_INTERNAL_SPEC 3.5).
@@ -213,7 +212,7 @@ func ReadProposal(doc any, s Strict) (p Proposal, found []canon.Violation) {
 	return p, nil
 }
 
-var bundleID = lazyregexp.New(`^(bun|bundle)_[a-f0-9]{16}$`)
+var bundleID = canon.Regexp(`^(bun|bundle)_[a-f0-9]{16}$`)
 
 // Strict is what VerifyStrict needs to know besides the document.
 type Strict struct {

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 var (
-	proposalID = lazyregexp.New(`^prop_[a-f0-9]{16}$`)
-	actionID   = lazyregexp.New(`^act_[a-f0-9]{16}$`)
+	proposalID = canon.Regexp(`^prop_[a-f0-9]{16}$`)
+	actionID   = canon.Regexp(`^act_[a-f0-9]{16}$`)
 )
 
 // VerifyProposal checks a parsed document against SCHEMA and PR1 to PR12, listed at

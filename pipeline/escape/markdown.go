@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // Foreign text in Markdown (GitHub's, GitLab's and Forgejo's) stays text: no structure, link, mention,
@@ -168,7 +167,7 @@ func Words(text string) string { return Prose(Shorten(text)) }
 // Name is code of limited length.
 func Name(text string) string { return Code(Shorten(text)) }
 
-var safeURL = lazyregexp.New(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
+var safeURL = canon.Regexp(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
 
 // maxURL bounds an address; in the expression it would be written out, which
 // every start of the program would pay for.

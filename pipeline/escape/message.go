@@ -25,7 +25,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -143,10 +143,10 @@ func splitMessage(all []string) (body, trailers []string) {
 }
 
 var (
-	trailer   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9-]{0,49} *: +[^ ]`)
-	stars     = lazyregexp.New(`\*{3,}`)
-	scissors  = lazyregexp.New(`(-{8,}) >8 (-{8,})`)
-	skipCheck = lazyregexp.New(`(?i)skip-checks`)
+	trailer   = canon.Regexp(`^[A-Za-z][A-Za-z0-9-]{0,49} *: +[^ ]`)
+	stars     = canon.Regexp(`\*{3,}`)
+	scissors  = canon.Regexp(`(-{8,}) >8 (-{8,})`)
+	skipCheck = canon.Regexp(`(?i)skip-checks`)
 )
 
 // MessageLine makes a line of a proposer's one that a commit can have. What a forge or its CI obeys, such as

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // A name has a dot in front as well: many an organisation has a repository .github.
-var listedName = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,3}$`)
+var listedName = canon.Regexp(`^[A-Za-z0-9_.][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,3}$`)
 
 // ParseList reads a list of repositories, one a line: what it is to be called, its address, and a branch
 // unless it is the default one, with spaces or tabs between.

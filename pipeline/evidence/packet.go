@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -136,7 +135,7 @@ func ListFile(path string, data []byte) File { return File{path, len(data), cano
 func (m Manifest) Bytes() ([]byte, error) { return canon.Line(m) }
 
 // filePath are the names that files have here: none can be read in two ways, on whatever system.
-var filePath = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+var filePath = canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
 // ParsePacket reads a manifest in its one form, and no other. It is a *canon.NewerError for one that a newer version wrote.
 func ParsePacket(raw []byte) (m Manifest, err error) {

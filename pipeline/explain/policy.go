@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -88,4 +88,4 @@ func GatesPullRequests(tree fs.FS) (bool, error) {
 // gateMark is what a workflow of init in .github has if it gates pull requests: an event
 // of theirs, where no condition of a job asks for it, or the secret of Gitea and Forgejo, which
 // take workflows from there as well.
-var gateMark = lazyregexp.New(`(?m)^[^=\n]*(pull_request_target|merge_group)|secrets\.COUNTERSIGN_TOKEN\b`)
+var gateMark = canon.Regexp(`(?m)^[^=\n]*(pull_request_target|merge_group)|secrets\.COUNTERSIGN_TOKEN\b`)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -146,7 +146,7 @@ func isSkipped(pattern string) bool {
 }
 
 // ownerForm is an account, a team, or an address.
-var ownerForm = lazyregexp.New(`^(@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%+/-]+@[A-Za-z0-9._%+-]+)$`)
+var ownerForm = canon.Regexp(`^(@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%+/-]+@[A-Za-z0-9._%+-]+)$`)
 
 // parseOwners reads what follows a pattern; not ok is an owner that is none.
 func parseOwners(rest string) (owners []string, ok bool) {

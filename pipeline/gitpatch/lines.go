@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -56,7 +56,7 @@ func Lines(diff []byte) iter.Seq[Line] {
 	}
 }
 
-var hunkHeader = lazyregexp.New(`^@@ -([0-9]{1,10})(,[0-9]+)? \+([0-9]{1,10})(,[0-9]+)? @@( |$)`)
+var hunkHeader = canon.Regexp(`^@@ -([0-9]{1,10})(,[0-9]+)? \+([0-9]{1,10})(,[0-9]+)? @@( |$)`)
 
 // begins are the numbers of the first lines of a hunk before and after, 0 for both if its header is none.
 func begins(header []byte) (before, after int) {

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -100,7 +99,7 @@ func as(format string, raw []byte, root string, together bool, summary string) (
 }
 
 // list begins a list, and no text such as "[PATCH]".
-var list = lazyregexp.New(`^\[[^A-Za-z]`)
+var list = canon.Regexp(`^\[[^A-Za-z]`)
 
 // detect is the format of a text, "" for none that is known.
 func detect(raw []byte) string {

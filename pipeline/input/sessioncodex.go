@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -79,7 +79,7 @@ func codexInput(name string, item, object map[string]any) any {
 	return object
 }
 
-var patchedPath = lazyregexp.New(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$`)
+var patchedPath = canon.Regexp(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$`)
 
 // patched adds the files that a call of apply_patch names.
 func (s *session) patched(step map[string]any) {
@@ -102,8 +102,8 @@ func (s *session) patched(step map[string]any) {
 // running is what the result of a command says that goes on, stopped what begins that of
 // a call which a person broke off or did not let happen.
 var (
-	running = lazyregexp.New(`(?m)^Process running with session ID `)
-	stopped = lazyregexp.New(`^(?:aborted$|(?:Wall time: [0-9.]+ seconds\n)?aborted by user|(?:exec command|patch) rejected by user)`)
+	running = canon.Regexp(`(?m)^Process running with session ID `)
+	stopped = canon.Regexp(`^(?:aborted$|(?:Wall time: [0-9.]+ seconds\n)?aborted by user|(?:exec command|patch) rejected by user)`)
 )
 
 func (s *session) codexOutput(id string, output any, at string) {

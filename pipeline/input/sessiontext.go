@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -76,8 +75,8 @@ func words(doc any) any {
 }
 
 var (
-	exitLine = lazyregexp.New(`(?m)^(?:Exit code:?|Process exited with code) (-?[0-9]{1,9})$`)
-	exitMark = lazyregexp.New(`<exited with exit code (-?[0-9]{1,9})>\s*$`)
+	exitLine = canon.Regexp(`(?m)^(?:Exit code:?|Process exited with code) (-?[0-9]{1,9})$`)
+	exitMark = canon.Regexp(`<exited with exit code (-?[0-9]{1,9})>\s*$`)
 )
 
 // exitCode is the one that the first lines of an output tell of, nil if they tell of none.

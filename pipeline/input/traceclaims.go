@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -40,7 +40,7 @@ func isAgentTrace(object map[string]any) bool {
 	return hasFiles && versionForm().MatchString(said(object, "version")) && said(object, "id") != "" && said(object, "timestamp") != ""
 }
 
-var versionForm = lazyregexp.New(`^[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+var versionForm = canon.Regexp(`^[0-9]+\.[0-9]+(\.[0-9]+)?$`)
 
 var errRecord = errors.New("not a record of Agent Trace")
 
@@ -138,7 +138,7 @@ func isNote(raw []byte) bool {
 	return about != nil
 }
 
-var noteEntry = lazyregexp.New(`^  (\S+) ([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)$`)
+var noteEntry = canon.Regexp(`^  (\S+) ([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)$`)
 
 // readNote reads a note: each entry is a claim. People's names in it are left out.
 func readNote(raw []byte, clean func(string) string) ([]any, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -157,7 +157,7 @@ func (f *finder) git() (*file, error) {
 	return out, f.hunks(out)
 }
 
-var indexLine = lazyregexp.New(`^index [0-9a-f]+\.\.[0-9a-f]+( 100644| 100755)?\n$`)
+var indexLine = canon.Regexp(`^index [0-9a-f]+\.\.[0-9a-f]+( 100644| 100755)?\n$`)
 
 // saysNoMore reports whether Git's header of so many lines, which ends here, says no more than the
 // two names that are its last lines.
@@ -257,7 +257,7 @@ func (f *finder) body(out *file, olds, news int) {
 	}
 }
 
-var headOfHunk = lazyregexp.New(`^@@ -([0-9]{1,10})(?:,([0-9]{1,10}))? \+[0-9]{1,10}(?:,([0-9]{1,10}))? @@`)
+var headOfHunk = canon.Regexp(`^@@ -([0-9]{1,10})(?:,([0-9]{1,10}))? \+[0-9]{1,10}(?:,([0-9]{1,10}))? @@`)
 
 // readHead reads what stands above a hunk.
 func readHead(line string) (start, olds, news int, err error) {
@@ -274,7 +274,7 @@ func readHead(line string) (start, olds, news int, err error) {
 }
 
 // stamp is a time behind a name, which a tab or what an editor made of it is before.
-var stamp = lazyregexp.New(`[\t ]+([0-9]{4}-[0-9]{2}-[0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}(?:\.[0-9]+)?)(?: ([-+])([0-9]{2}):?([0-9]{2}))?$`)
+var stamp = canon.Regexp(`[\t ]+([0-9]{4}-[0-9]{2}-[0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}(?:\.[0-9]+)?)(?: ([-+])([0-9]{2}):?([0-9]{2}))?$`)
 
 // plainName reads what stands behind "---" or "+++": a name, "" for /dev/null, and whether
 // the time behind it is the one that stands for a file that is not there, the first moment

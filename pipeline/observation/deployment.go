@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -31,8 +30,8 @@ func (d *Deployment) Words() string { return "deployed " + d.Commit + " to " + d
 
 // The forms of texts: what can be said of neither in two ways, and is no markup.
 var (
-	environment = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$`)
-	address     = lazyregexp.New(`^https?://[A-Za-z0-9./_:#?=&%-]{1,490}$`)
+	environment = canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$`)
+	address     = canon.Regexp(`^https?://[A-Za-z0-9./_:#?=&%-]{1,490}$`)
 )
 
 // Check is Observation's.

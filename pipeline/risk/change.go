@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -294,9 +294,9 @@ func textLines(data []byte) [][]byte {
 }
 
 var (
-	generatedLine = lazyregexp.New(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
-	minifiedName  = lazyregexp.New(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
-	foldedName    = lazyregexp.New(`(?i)(^|/)(vendor|node_modules|third_party|bower_components|Godeps|__generated__|dist)/|` +
+	generatedLine = canon.Regexp(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
+	minifiedName  = canon.Regexp(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
+	foldedName    = canon.Regexp(`(?i)(^|/)(vendor|node_modules|third_party|bower_components|Godeps|__generated__|dist)/|` +
 		`\.pb(\.gw)?\.(go|cc|h|js|ts|rb|py)$|_pb2(_grpc)?\.pyi?$|[._]generated\.\w+$|(^|/)zz_generated\.|\.designer\.(cs|vb)$|\.snap$`)
 )
 

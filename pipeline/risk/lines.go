@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -125,8 +125,8 @@ func (b *blankLines) before(l gitpatch.Line) bool {
 // An interpreter reads a file in the encoding that its first lines name (PEP 263), in which
 // what looks like a comment may be code.
 var (
-	coding      = lazyregexp.New(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
-	plainCoding = lazyregexp.New(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
+	coding      = canon.Regexp(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
+	plainCoding = canon.Regexp(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
 )
 
 // ascii reports whether a line has nothing but printable ASCII and tabs.

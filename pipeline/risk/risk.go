@@ -35,7 +35,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -142,7 +141,7 @@ func OfDiff(d patch.Diff, f redact.Finder) []Risk {
 // DiffAlone begins the reason of an Unlisted risk beside those of OfDiff.
 const DiffAlone = "only the diff was seen: "
 
-var redacted = lazyregexp.New(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
+var redacted = canon.Regexp(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
 
 // secretLines are the lines in which a secret among them begins.
 func secretLines(added []gitpatch.Line, f redact.Finder) []redact.Finding {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // Private keys in PEM are found without an expression that would have to look
@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	blockBegin = lazyregexp.New(`(?i)\A-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	blockEnd   = lazyregexp.New(`(?i)\A-----END[ A-Z0-9_-]{0,100}KEY(?: BLOCK)?-----`)
+	blockBegin = canon.Regexp(`(?i)\A-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	blockEnd   = canon.Regexp(`(?i)\A-----END[ A-Z0-9_-]{0,100}KEY(?: BLOCK)?-----`)
 )
 
 // A boundary is a line that begins or ends a block.
@@ -212,10 +212,10 @@ const (
 )
 
 var (
-	secretKind    = lazyregexp.New(`(?i)\bkind["']?:[ \t]*["']?secret(?:["'\s,}]|$)`)
-	manifestMap   = lazyregexp.New(`(?i)(?:^|\W)(string)?data["']?:$`)
-	manifestValue = lazyregexp.New(`(?m)(?:^[ \t]*["']?[\w./-]{1,253}["']?:[ \t]+(?:[|>][+-]?[ \t]*\r?\n[ \t]*)?|[{,][ \t]*"[\w./-]{1,253}":[ \t]*)["']?([^\s"'<>{}()\x00]{8,})(?:["'\s,}]|$)|^[ \t]+([A-Za-z0-9+/_-]{16,}={0,2})[ \t\r]*$`)
-	manifestWords = lazyregexp.New(`^\[?(?:(?:[A-Z]?[a-z]{2,})+|[A-Z]{2,})(?:[-_./:@]+(?:(?:[A-Z]?[a-z]{2,})+|[A-Z]{2,}))*\]?$|^\$[A-Z_]+$|^ENC\[`)
+	secretKind    = canon.Regexp(`(?i)\bkind["']?:[ \t]*["']?secret(?:["'\s,}]|$)`)
+	manifestMap   = canon.Regexp(`(?i)(?:^|\W)(string)?data["']?:$`)
+	manifestValue = canon.Regexp(`(?m)(?:^[ \t]*["']?[\w./-]{1,253}["']?:[ \t]+(?:[|>][+-]?[ \t]*\r?\n[ \t]*)?|[{,][ \t]*"[\w./-]{1,253}":[ \t]*)["']?([^\s"'<>{}()\x00]{8,})(?:["'\s,}]|$)|^[ \t]+([A-Za-z0-9+/_-]{16,}={0,2})[ \t\r]*$`)
+	manifestWords = canon.Regexp(`^\[?(?:(?:[A-Z]?[a-z]{2,})+|[A-Z]{2,})(?:[-_./:@]+(?:(?:[A-Z]?[a-z]{2,})+|[A-Z]{2,}))*\]?$|^\$[A-Z_]+$|^ENC\[`)
 )
 
 // manifests takes the places behind "data:" in the view, and those of "secret".

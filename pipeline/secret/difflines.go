@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A role says what a line of a diff is, and with it which part of the line may
@@ -114,7 +114,7 @@ func (r *diffReader) inHunk(at, end int) bool {
 }
 
 // fixedLine is a header without text of anybody's choice.
-var fixedLine = lazyregexp.New(`^(?:index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: [0-7]{6})?` +
+var fixedLine = canon.Regexp(`^(?:index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: [0-7]{6})?` +
 	`|(?:new file mode|deleted file mode|old mode|new mode) [0-7]{6}` +
 	`|(?:dis)?similarity index [0-9]{1,3}%|\\ No newline at end of file|GIT binary patch|)$`)
 
@@ -166,8 +166,8 @@ func (r *diffReader) header(at, end int) {
 }
 
 var (
-	hunkLine    = lazyregexp.New(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
-	sectionLine = lazyregexp.New(`^(literal|delta) (\d{1,10})$`)
+	hunkLine    = canon.Regexp(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
+	sectionLine = canon.Regexp(`^(literal|delta) (\d{1,10})$`)
 )
 
 func count(s string) int {

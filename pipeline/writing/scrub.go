@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -117,9 +116,9 @@ var ownStatuses = map[string]bool{
 }
 
 var (
-	ownWord     = lazyregexp.New(`^[A-Za-z0-9_./-]{1,60}$`)
-	accountID   = lazyregexp.New(`^[0-9]{1,20}$`)
-	accountName = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}(\[bot\])?$`)
+	ownWord     = canon.Regexp(`^[A-Za-z0-9_./-]{1,60}$`)
+	accountID   = canon.Regexp(`^[0-9]{1,20}$`)
+	accountName = canon.Regexp(`^[A-Za-z0-9._-]{1,100}(\[bot\])?$`)
 )
 
 // forms are the members whose values this program makes: ids and hashes, which

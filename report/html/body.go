@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -190,6 +190,6 @@ const markBegin, markEnd = `<span class="hidden">`, `</span>`
 const maxAddress = 500
 
 var (
-	web      = lazyregexp.New(`^https?://[0-9A-Za-z./_:#?=&%~+-]+$`)
-	relative = lazyregexp.New(`^[0-9A-Za-z._#-][0-9A-Za-z./_#-]*$`)
+	web      = canon.Regexp(`^https?://[0-9A-Za-z./_:#?=&%~+-]+$`)
+	relative = canon.Regexp(`^[0-9A-Za-z._#-][0-9A-Za-z./_#-]*$`)
 )

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/view"
@@ -117,8 +117,8 @@ func isWord(r rune) bool {
 
 // Terms that are no words: a day, as no word has a hyphen, and the rest of a transaction's id.
 var (
-	isDay  = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
-	isULID = lazyregexp.New(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
+	isDay  = canon.Regexp(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	isULID = canon.Regexp(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
 )
 
 // shardOf is the shard of a term: words are by their first two letters, so that a shard has all that

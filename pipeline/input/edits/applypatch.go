@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -114,7 +114,7 @@ func ParseApplyPatch(raw []byte) (*ApplyPatch, error) {
 }
 
 // shell is how a shell gives the tool a patch: its name, and a here-document.
-var shell = lazyregexp.New(`^(?:apply_?patch\s*)?<<-?\s*(['"]?)([A-Za-z_]+)(['"]?)$`)
+var shell = canon.Regexp(`^(?:apply_?patch\s*)?<<-?\s*(['"]?)([A-Za-z_]+)(['"]?)$`)
 
 // body returns a patch's lines, without the white space around it and a here-document, and
 // the number of the first.

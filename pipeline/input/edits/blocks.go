@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -89,7 +89,7 @@ func Blocks(raw []byte) ([]Edit, error) {
 }
 
 // rooLine is a line that Roo's models write above what is looked for.
-var rooLine = lazyregexp.New(`^:(start_line|end_line): ?[0-9]+\s*$`)
+var rooLine = canon.Regexp(`^:(start_line|end_line): ?[0-9]+\s*$`)
 
 // name is the path that a line above a block has, "" for an empty line, a fence or a tag.
 func name(line string) string {

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -212,6 +211,6 @@ func below(name, root string) (string, error) {
 }
 
 // drive begins an absolute path of Windows.
-var drive = lazyregexp.New(`^[A-Za-z]:/`)
+var drive = canon.Regexp(`^[A-Za-z]:/`)
 
 func clip(text string) string { return text[:min(len(text), 80)] }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -160,7 +160,7 @@ func words(text string) string { return prose(shorten(text)) }
 // name is code of limited length.
 func name(text string) string { return code(shorten(text)) }
 
-var safeURL = lazyregexp.New(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
+var safeURL = canon.Regexp(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
 
 // maxURL bounds an address; in the expression it would be written out, which
 // every start of the program would pay for.

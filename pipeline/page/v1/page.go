@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -321,7 +320,7 @@ func clock(at string) string {
 	return strings.Replace(at[:19], "T", " ", 1) + " UTC"
 }
 
-var webAddress = lazyregexp.New(`^(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/)([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)/[A-Za-z0-9./_#-]*$`)
+var webAddress = canon.Regexp(`^(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/)([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)/[A-Za-z0-9./_#-]*$`)
 
 // webOf is the page of a repository, as the address of something on it has it: "" where
 // that is not on it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -82,9 +82,9 @@ const mostRegistered = 100
 
 // loginRule is what GitHub's logins of people are made of, in which nothing has a
 // meaning in a list of keys.
-var loginRule = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
+var loginRule = canon.Regexp(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
 
-var registeredLine = lazyregexp.New(`^github:(\S+) namespaces="` + regexp.QuoteMeta(Namespace) + `",valid-after="([0-9]{14}Z)" (\S+ \S+)$`)
+var registeredLine = canon.Regexp(`^github:(\S+) namespaces="` + regexp.QuoteMeta(Namespace) + `",valid-after="([0-9]{14}Z)" (\S+ \S+)$`)
 
 // IsRegistered reports whether a line is one that With would have added for a key of an
 // account that it had at some time. That the forge had it, the line alone does not tell.

@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // A Type names an event (seed: review_apply_resume_v0, checkpoint 10).
@@ -81,7 +80,7 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 // FormatTime writes a moment as the ledger does.
 func FormatTime(t time.Time) string { return t.UTC().Format(TimeFormat) }
 
-var timeForm = lazyregexp.New(`^[-0-9]{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+var timeForm = canon.Regexp(`^[-0-9]{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // ParseTime reads a time of RFC 3339 to the letter, which time.Parse does not.
 func ParseTime(text string) (time.Time, error) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The status of an item, and of a step of a plan (turn item schema 0.1). What
@@ -159,7 +159,7 @@ func (a Author) Valid() bool {
 }
 
 // addressForm is an address as forges have them, with the brackets of a bot's.
-var addressForm = lazyregexp.New(`^[A-Za-z0-9.!#$%&*+/=?^_{|}~\[\]-]+@[A-Za-z0-9.-]+$`)
+var addressForm = canon.Regexp(`^[A-Za-z0-9.!#$%&*+/=?^_{|}~\[\]-]+@[A-Za-z0-9.-]+$`)
 
 // A Repository is one on a forge. ID is stable where Name, "owner/name", may
 // change.

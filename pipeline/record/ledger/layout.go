@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // Names inside a transaction directory.
@@ -115,7 +114,7 @@ func PullDir(number int) string {
 	return path.Join(ProposedRoot, "pulls", fmt.Sprintf("%02x", number%256), strconv.Itoa(number))
 }
 
-var pageName = lazyregexp.New(`^(README\.md|transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?/README\.md|denied(/[0-9a-f]{2})?/README\.md)(/|$)`)
+var pageName = canon.Regexp(`^(README\.md|transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?/README\.md|denied(/[0-9a-f]{2})?/README\.md)(/|$)`)
 
 // PageAt returns the page (package page) whose place a path is, or is below: README.md at the root, of a transaction's
 // directory, and the tables: of transactions/ and its years, months, days and folders of these, of denied/ and its folders.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The kinds of the artifacts that say where a proposal came from, and their schemas:
@@ -190,8 +190,8 @@ func isLine(s string) bool {
 }
 
 var (
-	declared   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9-]*: .`)
-	ownTrailer = lazyregexp.New(`(?i)^(countersign-|approved-by)`)
+	declared   = canon.Regexp(`^[A-Za-z][A-Za-z0-9-]*: .`)
+	ownTrailer = canon.Regexp(`(?i)^(countersign-|approved-by)`)
 )
 
 // KindElsewhere is the kind of the artifact that says who had proposed a transaction's patch in other transactions

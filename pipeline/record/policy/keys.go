@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // The bounds of what a file may ask for. A Policy that nobody can meet, or that
@@ -111,21 +110,21 @@ var command = []field{
 }
 
 var (
-	accountForm   = form{lazyregexp.New(`^[^@\s][^\s]*$`), 100, "a login (without @) or a numeric id"}
-	toolForm      = form{lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+/@()-]*( [A-Za-z0-9._+/@()-]+)*$`), 100, "the name of a tool, in letters, digits and . _ + / @ ( ) - with single spaces"}
-	teamForm      = form{lazyregexp.New(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`), 100, "a team such as acme/security"}
-	recipientForm = form{lazyregexp.New(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
-	variableForm  = form{lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
-	branchForm    = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
-	originForm    = form{lazyregexp.New(`^(https://([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]|http://localhost)(:[1-9][0-9]{0,4})?$`), 200, "the origin of a site, such as https://acme.github.io"}
-	pathForm      = form{lazyregexp.New(`^([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*)(/([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*))*$`), 200, "the path of a file, such as .github/allowed_signers"}
-	ticketForm    = form{lazyregexp.New(`^(([A-Za-z0-9_#/:@ -]|\\[d.]|\[(a-z|A-Z|0-9|[A-Za-z0-9_])+\])([+*?]|\{[1-9][0-9]?,?\})?)+$`), 100, "a plain pattern of tickets, such as [A-Z]+-[0-9]+"}
-	commitForm    = form{lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`), 64, "a commit id of 40 or 64 digits"}
-	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
+	accountForm   = form{canon.Regexp(`^[^@\s][^\s]*$`), 100, "a login (without @) or a numeric id"}
+	toolForm      = form{canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9._+/@()-]*( [A-Za-z0-9._+/@()-]+)*$`), 100, "the name of a tool, in letters, digits and . _ + / @ ( ) - with single spaces"}
+	teamForm      = form{canon.Regexp(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`), 100, "a team such as acme/security"}
+	recipientForm = form{canon.Regexp(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
+	variableForm  = form{canon.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
+	branchForm    = form{canon.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
+	originForm    = form{canon.Regexp(`^(https://([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]|http://localhost)(:[1-9][0-9]{0,4})?$`), 200, "the origin of a site, such as https://acme.github.io"}
+	pathForm      = form{canon.Regexp(`^([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*)(/([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*))*$`), 200, "the path of a file, such as .github/allowed_signers"}
+	ticketForm    = form{canon.Regexp(`^(([A-Za-z0-9_#/:@ -]|\\[d.]|\[(a-z|A-Z|0-9|[A-Za-z0-9_])+\])([+*?]|\{[1-9][0-9]?,?\})?)+$`), 100, "a plain pattern of tickets, such as [A-Z]+-[0-9]+"}
+	commitForm    = form{canon.Regexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`), 64, "a commit id of 40 or 64 digits"}
+	timeForm      = form{canon.Regexp(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
 )
 
 // repositoryForm: neither half can be an option, a way up or hidden.
-var repositoryForm = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*/[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`), 200, "a repository on the same server, such as acme/ledgers"}
+var repositoryForm = form{canon.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*/[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`), 200, "a repository on the same server, such as acme/ledgers"}
 
 // IsRepository reports whether a text can be the OWNER/NAME of ledger.repository.
 func IsRepository(name string) bool {
@@ -283,7 +282,7 @@ func drift(r *reader, n node, key string) any {
 // plainForm is a command without anything that a shell would read: what its
 // words are is then beyond doubt.
 var plainForm = form{
-	lazyregexp.New(`^[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*$`), 1000,
+	canon.Regexp(`^[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*$`), 1000,
 	"a command of plain words; write {argv: […]}, with shell: true if it needs a shell",
 }
 

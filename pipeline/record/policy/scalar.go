@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A read takes a node for the value of a key. It returns the value as the canonical JSON of a
@@ -92,7 +92,7 @@ func boolean(r *reader, n node, key string) any {
 	return nil
 }
 
-var decimal = lazyregexp.New(`^(0|-?[1-9][0-9]*)$`)
+var decimal = canon.Regexp(`^(0|-?[1-9][0-9]*)$`)
 
 // number reads a decimal integer from least to most. YAML's other forms (0x10,
 // 010, 1_000) mean different things to different readers.
@@ -228,8 +228,8 @@ func choice[T ~string](words []T, why string) read {
 }
 
 var (
-	durationForm = form{lazyregexp.New(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
-	sizeForm     = form{lazyregexp.New(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
+	durationForm = form{canon.Regexp(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
+	sizeForm     = form{canon.Regexp(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
 	units        = map[string]int64{
 		"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600,
 		"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,

@@ -15,7 +15,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // A kind is what a node of the file is; its text is what an error calls it.
@@ -198,10 +197,10 @@ var notUsed = map[token.Type]string{
 }
 
 // numeric are numbers of YAML's core schema that the library takes for text.
-var numeric = lazyregexp.New(`^(0|-?[1-9][0-9]*|[-+]?\.(inf|Inf|INF))$`)
+var numeric = canon.Regexp(`^(0|-?[1-9][0-9]*|[-+]?\.(inf|Inf|INF))$`)
 
 // indicator is how no word of YAML begins, or ends.
-var indicator = lazyregexp.New("^([,\\[\\]{}#&*!|>'\"%@`]|[-?]$)|:$")
+var indicator = canon.Regexp("^([,\\[\\]{}#&*!|>'\"%@`]|[-?]$)|:$")
 
 // misread reports whether YAML takes a token for something else than the library does: a part of
 // the word beside it, a sign, an escape of one surrogate, the end of a document that has not begun.

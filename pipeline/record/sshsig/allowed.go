@@ -14,7 +14,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
@@ -191,7 +190,7 @@ func (l Line) admits(namespace string, times ...time.Time) error {
 var errAuthority = errors.New("cert-authority: certificates are not supported; list the signers' own keys")
 
 // option is one option, with the comma behind it.
-var option = lazyregexp.New(`^([^=,"]*)(="[^"\\]*")?(,|$)`)
+var option = canon.Regexp(`^([^=,"]*)(="[^"\\]*")?(,|$)`)
 
 // parseOptions reads name="value" between commas.
 func (l *Line) parseOptions(text string) error {

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // A Vector is one question and the only right answer (V-2). Input is whole once it was
@@ -88,7 +87,7 @@ func Read(dir fs.FS) ([]Vector, error) {
 	return all, nil
 }
 
-var vectorID = lazyregexp.New(`^[a-z]+-[0-9]{4}$`)
+var vectorID = canon.Regexp(`^[a-z]+-[0-9]{4}$`)
 
 const mostNote = 200
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -28,7 +28,7 @@ func Log(out io.Writer) io.Writer { return stepLog{out} }
 
 type stepLog struct{ out io.Writer }
 
-var commandForm = lazyregexp.New(`(?m)##\[|(^|[\r\x{85}\x{2028}\x{2029}])[\s\p{Z}]*::`)
+var commandForm = canon.Regexp(`(?m)##\[|(^|[\r\x{85}\x{2028}\x{2029}])[\s\p{Z}]*::`)
 
 func (l stepLog) Write(text []byte) (int, error) {
 	broken := commandForm().ReplaceAllFunc(text, func(is []byte) []byte {

@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -144,7 +143,7 @@ func Limited(raw []byte, limit int64, err error) ([]byte, error) {
 	return raw, err
 }
 
-var fileToGive = lazyregexp.New(`([0-9A-Z]{7}) --patch FILE\b`)
+var fileToGive = canon.Regexp(`([0-9A-Z]{7}) --patch FILE\b`)
 
 // withFile is a command line with the file that noteFile noted, as long as that is as it was.
 func (c *Console) withFile(line string) string {
@@ -205,7 +204,7 @@ func InputName(name string) string {
 	return escape.Clean(name)
 }
 
-var ageForm = lazyregexp.New(`^([1-9][0-9]{0,3})([dw])$`)
+var ageForm = canon.Regexp(`^([1-9][0-9]{0,3})([dw])$`)
 
 // ReadWhen reads a day in UTC, a time of RFC 3339, or an age in days or weeks.
 func (c *Console) ReadWhen(text string) (time.Time, bool) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // IsExtension reports whether a program of this name is the one that gh runs.
@@ -41,8 +41,8 @@ func (k *Keeper) Token(host, directory string) string {
 }
 
 var (
-	hostForm  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
-	tokenForm = lazyregexp.New(`^[!-~]{1,1000}$`)
+	hostForm  = canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
+	tokenForm = canon.Regexp(`^[!-~]{1,1000}$`)
 )
 
 func of(ctx context.Context, path, host, directory string) string {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -129,7 +129,7 @@ func (c *Client) writer(ctx context.Context, told *account, says identity) (*acc
 	return told, err
 }
 
-var ownAddress = lazyregexp.New(`^([0-9]{1,19})\+([A-Za-z0-9_][\w.-]{0,99})(?:\[bot\])?@users\.noreply\.(.+)$`)
+var ownAddress = canon.Regexp(`^([0-9]{1,19})\+([A-Za-z0-9_][\w.-]{0,99})(?:\[bot\])?@users\.noreply\.(.+)$`)
 
 // maxCoAuthors is how many a commit may name: each takes requests.
 const maxCoAuthors = 50
@@ -164,9 +164,9 @@ func (c *Client) coAuthors(ctx context.Context, one commit) (all []*account, err
 	return all, nil
 }
 
-var coAuthorLine = lazyregexp.New(`(?im)^[ \t]*co-authored-by[ \t]*:([^<\n]*)<?([^>\n]*)`)
+var coAuthorLine = canon.Regexp(`(?im)^[ \t]*co-authored-by[ \t]*:([^<\n]*)<?([^>\n]*)`)
 
-var userName = lazyregexp.New(`^[A-Za-z0-9_][\w.-]{0,99}$`)
+var userName = canon.Regexp(`^[A-Za-z0-9_][\w.-]{0,99}$`)
 
 // named are the accounts of that login, or of that address as far as it is shown.
 func (c *Client) named(ctx context.Context, word string) ([]*account, error) {

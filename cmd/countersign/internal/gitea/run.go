@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -40,9 +40,9 @@ const pullRequest = "pull_request"
 // longestRun is how much earlier than it ended a run may have begun.
 const longestRun = 7 * 24 * time.Hour
 
-var branchRef = lazyregexp.New(`^[^@]+@refs/heads/(.+)$`)
+var branchRef = canon.Regexp(`^[^@]+@refs/heads/(.+)$`)
 
-var pullRef = lazyregexp.New(`^[^@]+@refs/pull/([1-9][0-9]{0,9})/head$`)
+var pullRef = canon.Regexp(`^[^@]+@refs/pull/([1-9][0-9]{0,9})/head$`)
 
 // PullRuns is forge.Runs'. The number of a run's pull request is part of its ref, and
 // tells what its head is. A server that does not list runs is one that the token may not

@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -117,7 +117,7 @@ func syncDocument(ref string, done gitstore.Joined) console.Document {
 }
 
 // mailAddress is what may be one in a record.
-var mailAddress = lazyregexp.New(`[^\s"<>:;,()\\@]+@[^\s"<>:;,()\\@]+`)
+var mailAddress = canon.Regexp(`[^\s"<>:;,()\\@]+@[^\s"<>:;,()\\@]+`)
 
 // publishes says what a first sync shows to all who may read the repository, and asks the person
 // at the terminal.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
-var nameRule = lazyregexp.New(`^[A-Za-z0-9._-]+$`)
+var nameRule = canon.Regexp(`^[A-Za-z0-9._-]+$`)
 
 // SplitRepository splits "owner/name". What passes is safe in an address.
 func SplitRepository(s string) (owner, name string, ok bool) {
@@ -55,7 +55,7 @@ func Path(parts ...string) (string, error) {
 	return joined[1:], nil
 }
 
-var commitRule = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitRule = canon.Regexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // CheckCommit takes whole commit ids only: where a commit is asked for, forges
 // also take a branch's name.

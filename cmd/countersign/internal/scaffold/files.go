@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -48,14 +48,14 @@ const Placeholder = "OWNER/countersign@COMMIT"
 // UsesForm is an action at a commit, or one in the repository itself; LedgerForm
 // is a ref that the ledger can be kept on.
 var (
-	UsesForm    = lazyregexp.New(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
-	LedgerForm  = lazyregexp.New(`^refs/[A-Za-z0-9._/-]+$`)
-	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
-	ledgerInput = lazyregexp.New(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
-	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
+	UsesForm    = canon.Regexp(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
+	LedgerForm  = canon.Regexp(`^refs/[A-Za-z0-9._/-]+$`)
+	usesLine    = canon.Regexp(`(?m)^ +(?:- )?uses: (\S+)$`)
+	ledgerInput = canon.Regexp(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
+	redactInput = canon.Regexp(`(?m)^ +redact: (true|false)$`)
 	// A path as it is, without quotes.
-	signersInput = lazyregexp.New(`(?m)^ +allowed-signers: ([A-Za-z0-9._/-]+)$`)
-	sinceInput   = lazyregexp.New(`(?m)^ +since: ([0-9a-f]{40,64})$`)
+	signersInput = canon.Regexp(`(?m)^ +allowed-signers: ([A-Za-z0-9._/-]+)$`)
+	sinceInput   = canon.Regexp(`(?m)^ +since: ([0-9a-f]{40,64})$`)
 )
 
 // The folder of the action as the workflows use it, and the workflow that has the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The files of init --mcp: the servers of a project, for clients of the Model Context
@@ -130,7 +130,7 @@ func agentsSection(text string) section {
 	return section{begin: "<!-- countersign: begin (written by countersign init --mcp) -->", end: "<!-- countersign: end -->", head: "# For agents\n\n", text: text}
 }
 
-var inlineServers = lazyregexp.New(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
+var inlineServers = canon.Regexp(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
 
 // joinCodex puts the server into Codex's configuration, unless the owner has done so.
 func joinCodex(have []byte) (want []byte, state string, err error) {

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -23,7 +23,7 @@ type Pin struct{ Repository, Ref string }
 func (p Pin) String() string { return p.Repository + "@" + p.Ref }
 
 // pinned is a step that uses a repository called countersign, or a workflow of it.
-var pinned = lazyregexp.New(`(?m)^[ \t]*(?:- )?uses:[ \t]*["']?([A-Za-z0-9_.-]+/countersign)(?:/[A-Za-z0-9_./-]+)?@([A-Za-z0-9_./-]+)["']?[ \t]*(?:#.*)?\r?$`)
+var pinned = canon.Regexp(`(?m)^[ \t]*(?:- )?uses:[ \t]*["']?([A-Za-z0-9_.-]+/countersign)(?:/[A-Za-z0-9_./-]+)?@([A-Za-z0-9_./-]+)["']?[ \t]*(?:#.*)?\r?$`)
 
 // Newest judges what every workflow in a working tree uses; tags asks a repository for its
 // tags, tag → commit. There are no findings where the program is in no workflow.
@@ -78,7 +78,7 @@ func PinsIn(worktree string) ([]Pin, error) {
 }
 
 // RepositoryForm is a repository of the program.
-var RepositoryForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]*/countersign$`)
+var RepositoryForm = canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9-]*/countersign$`)
 
 // Released is a release of a repository, by its tags, tag → commit: the newest where no
 // tag is given.

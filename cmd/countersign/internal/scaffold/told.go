@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/escape"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -17,7 +17,7 @@ import (
 )
 
 // granted is a right that a workflow of init gives to one of its jobs.
-var granted = lazyregexp.New(`(?m)^ +([a-z-]+): (read|write)$`)
+var granted = canon.Regexp(`(?m)^ +([a-z-]+): (read|write)$`)
 
 // grants are what rights come to, in the order in which they are told. What contents:
 // write may do is in two of them: the ledger is written before anything is approved.

@@ -27,7 +27,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
@@ -89,7 +88,7 @@ func serveMCP(ctx context.Context, c *console.Console) error {
 }
 
 // bearerToken is what a header can carry (RFC 6750, section 2.1).
-var bearerToken = lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`)
+var bearerToken = canon.Regexp(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // mcpHTTP listens at an address that only this machine reaches.
 func mcpHTTP(ctx context.Context, c *console.Console, address string) error {

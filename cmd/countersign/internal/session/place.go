@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -139,7 +139,7 @@ func (s *Session) repositoryNumber(ctx context.Context, name string) (string, er
 	return number, nil
 }
 
-var repositoryNumbers = lazyregexp.New(`^[1-9][0-9]{0,18}$`)
+var repositoryNumbers = canon.Regexp(`^[1-9][0-9]{0,18}$`)
 
 // ledgerServer opens the repository that keeps other repositories' ledgers, with the token
 // for it alone where there is one and it may go to that host.

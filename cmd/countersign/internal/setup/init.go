@@ -29,7 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -389,7 +389,7 @@ func initForge(s *session.Session, f *initFlags) error {
 }
 
 // plainBranch is a branch's name that needs no quotes in YAML.
-var plainBranch = lazyregexp.New(`^[A-Za-z][A-Za-z0-9._/-]*$`)
+var plainBranch = canon.Regexp(`^[A-Za-z][A-Za-z0-9._/-]*$`)
 
 // moveLedger has this clone keep its ledger on the branch from now on, and reports whether
 // it has one elsewhere that is to be moved there.

@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -26,7 +26,7 @@ import (
 const passkeyType = "sk-ecdsa-sha2-nistp256@openssh.com"
 
 // loginForm is a login as the page takes it: no pattern, which would list the key for others too.
-var loginForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var loginForm = canon.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func passkeyCommand(c *console.Console) *cobra.Command {
 	add := &cobra.Command{
