@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -102,9 +102,9 @@ func TestActionAttest(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"no identity": {func() { delete(h.env, "ACTIONS_ID_TOKEN_REQUEST_URL") }, cli.ExitRefused, "the job may not ask for a token of its identity"},
-		"no program":  {func() { h.env["COUNTERSIGN_SIGSTORE"] = program + "2" }, cli.ExitRefused, "hint: put countersign-sigstore of the same release beside countersign"},
-		"no token":    {func() { h.env["INPUT_TOKEN"] = "" }, cli.ExitRefused, "names the repository in a public log for ever"},
+		"no identity": {func() { delete(h.env, "ACTIONS_ID_TOKEN_REQUEST_URL") }, console.ExitRefused, "the job may not ask for a token of its identity"},
+		"no program":  {func() { h.env["COUNTERSIGN_SIGSTORE"] = program + "2" }, console.ExitRefused, "hint: put countersign-sigstore of the same release beside countersign"},
+		"no token":    {func() { h.env["INPUT_TOKEN"] = "" }, console.ExitRefused, "names the repository in a public log for ever"},
 	} {
 		job(rights...)
 		c.spoil()
@@ -112,9 +112,9 @@ func TestActionAttest(t *testing.T) {
 	}
 
 	job("contents:write") // signed once in vain: what GitHub does not take is not kept, and made again
-	run("no right to give it to GitHub", cli.ExitIO, 1, 0, "storing an attestation")
+	run("no right to give it to GitHub", console.ExitIO, 1, 0, "storing an attestation")
 	job("contents:read", "attestations:write")
-	run("no right to keep it", cli.ExitIO, 2, 0, "")
+	run("no right to keep it", console.ExitIO, 2, 0, "")
 	job(rights...)
 	run("one", 0, 3, 1, "given to GitHub")
 	if got := len(h.s.Attestations(site, patchID)); got != 2 {
@@ -160,7 +160,7 @@ func TestActionAttest(t *testing.T) {
 	job(rights...)
 	h.env["GITHUB_WORKFLOW_REF"] = strings.Replace(attestWorkflow, "attest.yml", "other.yml", 1)
 	check(t, os.WriteFile(count+".stop", []byte("8\n"), 0o600))
-	run("another workflow, cut off", cli.ExitIO, 8, 3, "countersign-sigstore")
+	run("another workflow, cut off", console.ExitIO, 8, 3, "countersign-sigstore")
 	h.env["COUNTERSIGN_SIGSTORE"], count = fakeSigner(t, h.s.URL+"/"+h.env["GITHUB_WORKFLOW_REF"])
 	run("another workflow that says it is this one", 0, 2, 5, "given to GitHub")
 	run("another workflow again", 0, 2, 5, "2 statements kept before")
@@ -171,13 +171,13 @@ func TestActionAttest(t *testing.T) {
 	h.s.Git("acme/ledgers", "fetch", "-q", h.git(h.dir, "rev-parse", "--absolute-git-dir"), fmt.Sprintf("refs/agent/ledger:refs/agent/ledger-%d", h.id))
 	job(rights...)
 	h.env["COUNTERSIGN_LEDGER_TOKEN"] = h.s.ActionsToken("acme/ledgers", "contents:write")
-	run("a ledger elsewhere", cli.ExitRefused, 2, 2, "its ledger is in another repository")
+	run("a ledger elsewhere", console.ExitRefused, 2, 2, "its ledger is in another repository")
 
 	private := openHub(t, true)
 	h.s, h.id, h.pr, h.token = private.s, private.id, private.pr, private.token
 	settle(greetFix)
 	job(rights...)
-	run("private", cli.ExitRefused, 2, 0, "not everybody may read it")
+	run("private", console.ExitRefused, 2, 0, "not everybody may read it")
 }
 
 // TestInitAttest: init --attest says that a log is public, and is refused where GitHub does not say
@@ -197,14 +197,14 @@ func TestInitAttest(t *testing.T) {
 			want := 0
 			switch {
 			case token == "another": // whom GitHub does not answer
-				want = cli.ExitIO
+				want = console.ExitIO
 			case token != "" && private:
-				want = cli.ExitRefused
+				want = console.ExitRefused
 			}
 			if code != want || written() != (want == 0) || !strings.Contains(errs, "in Sigstore's public log, for ever") {
 				t.Errorf("private %t, token %q: exit code %d\n%s%s", private, token, code, out, errs)
 			}
-			if want == cli.ExitRefused && !strings.Contains(errs, "not everybody may read it") {
+			if want == console.ExitRefused && !strings.Contains(errs, "not everybody may read it") {
 				t.Error(errs)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // TestActionSite: the stage site writes pages of the remote's ledger with a token that
@@ -48,7 +48,7 @@ func TestActionSite(t *testing.T) {
 		}
 		forged := h.s.Git(site, "-c", "user.name=Eve", "-c", "user.email=eve@localhost", "commit-tree", "-m", "forged", "-p", "refs/agent/ledger", "refs/agent/ledger^{tree}")
 		h.s.Git(site, "update-ref", "refs/agent/ledger", forged)
-		if code, _ := build(""); code != cli.ExitFailed {
+		if code, _ := build(""); code != console.ExitFailed {
 			t.Errorf("a forged ledger: exit code %d", code)
 		}
 	}

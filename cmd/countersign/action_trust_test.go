@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -57,7 +57,7 @@ func TestT18EventsOfThePullRequest(t *testing.T) {
 			h.s.ResetRequests()
 			words := strings.Fields(stage)
 			code, _, printed := h.action(words[0], words[1:]...)
-			if code != cli.ExitRefused || !strings.Contains(printed, "workflow") || !strings.Contains(printed, "hint:") {
+			if code != console.ExitRefused || !strings.Contains(printed, "workflow") || !strings.Contains(printed, "hint:") {
 				t.Errorf("%s on %s: exit code %d\n%s", stage, c.event.Name, code, printed)
 			}
 			if writes := h.s.Count().Writes; writes != 0 || h.state() != before {
@@ -82,7 +82,7 @@ func TestT18StagesOfOneTransaction(t *testing.T) {
 		}
 		before := h.state()
 		h.on(githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review.ID})
-		if code, _, printed := h.action(stage, "transaction="+out["transaction"]); code != cli.ExitRefused || h.state() != before {
+		if code, _, printed := h.action(stage, "transaction="+out["transaction"]); code != console.ExitRefused || h.state() != before {
 			t.Errorf("%s: exit code %d\n%s", stage, code, printed)
 		}
 	}
@@ -103,7 +103,7 @@ func TestT15EventOfAnotherRepository(t *testing.T) {
 	} {
 		h.event("workflow_dispatch", map[string]any{"repository": repository})
 		code, _, stderr := h.run("settle", "--pr", fmt.Sprint(h.pr))
-		if code != cli.ExitRefused || !strings.Contains(stderr, "the workflow's event is of the repository with the number") {
+		if code != console.ExitRefused || !strings.Contains(stderr, "the workflow's event is of the repository with the number") {
 			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
 		}
 		h.wantState(name, before)

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -46,7 +46,7 @@ func TestActionWatch(t *testing.T) {
 		}
 		return last
 	}
-	run(cli.ExitRefused, 1, true, "main could not be audited", "there is no ledger here")
+	run(console.ExitRefused, 1, true, "main could not be audited", "there is no ledger here")
 	if code, _, printed := h.action("run", "patch="+h.write("fix.patch", greetFix), "token="+h.token); code != 0 {
 		t.Fatalf("run: %d\n%s", code, printed)
 	}
@@ -55,16 +55,16 @@ func TestActionWatch(t *testing.T) {
 	ledger := h.s.Git(site, "rev-parse", "refs/agent/ledger")
 
 	push("x \x1b[2J @ada <img src=x> [a](http://evil.example) #1", "we`ird @ada.txt")
-	run(cli.ExitFailed, 2, true, "commits of main that nothing accounts for", "**1 commit**", "no transaction proposes this change")
+	run(console.ExitFailed, 2, true, "commits of main that nothing accounts for", "**1 commit**", "no transaction proposes this change")
 	push("y", "y.txt")
-	one := run(cli.ExitFailed, 2, true, "**2 commits**", "Nothing accounts for 1 commit more")
-	again := run(cli.ExitFailed, 2, true)
+	one := run(console.ExitFailed, 2, true, "**2 commits**", "Nothing accounts for 1 commit more")
+	again := run(console.ExitFailed, 2, true)
 	if again.Body != one.Body || len(again.Comments) != 1 {
 		t.Errorf("an audit that found nothing new: %+v", again)
 	}
 
 	h.s.Git(site, "update-ref", "refs/agent/ledger", h.s.Git(site, "-c", "user.name=Eve", "-c", "user.email=eve@localhost", "commit-tree", "-m", "forged", "-p", "refs/agent/ledger", "refs/agent/ledger^{tree}"))
-	run(cli.ExitFailed, 2, true, "main could not be audited", "does not verify", "Before that, nothing accounted for 2 commits")
+	run(console.ExitFailed, 2, true, "main could not be audited", "does not verify", "Before that, nothing accounted for 2 commits")
 	h.s.Git(site, "update-ref", "refs/agent/ledger", ledger)
 
 	h.s.Git(site, "update-ref", "refs/heads/main", good)
@@ -72,12 +72,12 @@ func TestActionWatch(t *testing.T) {
 	h.s.EditIssue(site, last.Number, last.Body, false)
 	run(0, 2, false)
 	push("z", "z.txt")
-	run(cli.ExitFailed, 2, true, "z", "Nothing accounts for 1 commit more")
+	run(console.ExitFailed, 2, true, "z", "Nothing accounts for 1 commit more")
 	since := h.s.Git(site, "rev-parse", "refs/heads/main")
-	run(cli.ExitRefused, 2, true, "takes a whole commit id", "since=1d")
+	run(console.ExitRefused, 2, true, "takes a whole commit id", "since=1d")
 	run(0, 2, false, "0 commits since [", "since="+since)
 	push("after", "after.txt")
-	run(cli.ExitFailed, 3, true, "after", "since="+since)
+	run(console.ExitFailed, 3, true, "after", "since="+since)
 
 	h.s.Fail(githubtest.Fault{Path: "/api/v3/repos/" + site + "/issues", Status: 500, Times: 100})
 	h.clone()
@@ -133,23 +133,23 @@ func TestT79WatchTrust(t *testing.T) {
 	run("the witness alone", 0, "witnessed as github.com/acme/site: 3 commits, all there are\n")
 	witnessed := h.s.Ref(site, checkpoints)
 	h.s.Git(site, "update-ref", "-d", checkpoints)
-	run("no checkpoint", cli.ExitFailed, "does not verify")
+	run("no checkpoint", console.ExitFailed, "does not verify")
 	h.s.Git(site, "update-ref", checkpoints, witnessed)
-	run("a file that is not there", cli.ExitIO, "there is no file .github/none beside the Policy", "allowed-signers=.github/none")
-	run("a path that leads out", cli.ExitIO, "allowed-signers", "allowed-signers=../"+keys)
+	run("a file that is not there", console.ExitIO, "there is no file .github/none beside the Policy", "allowed-signers=.github/none")
+	run("a path that leads out", console.ExitIO, "allowed-signers", "allowed-signers=../"+keys)
 	for what, c := range map[string]struct {
 		rules, keys string
 		want        int
 		says        string
 	}{
-		"too few witnesses":   {"witnesses: {file: .github/witnesses, required: 2}\n", "", cli.ExitRefused, "witness"},
-		"no file of them":     {"witnesses: {file: .github/none, required: 1}\n", "", cli.ExitIO, ".github/none"},
-		"a Policy's mistake":  {"witnesses: {file: .github/witnesses, requires: 1}\n", "", cli.ExitRefused, "requires"},
+		"too few witnesses":   {"witnesses: {file: .github/witnesses, required: 2}\n", "", console.ExitRefused, "witness"},
+		"no file of them":     {"witnesses: {file: .github/none, required: 1}\n", "", console.ExitIO, ".github/none"},
+		"a Policy's mistake":  {"witnesses: {file: .github/witnesses, requires: 1}\n", "", console.ExitRefused, "requires"},
 		"none required":       {"witnesses: {file: .github/witnesses}\n", "", 0, "requires no witness"},
-		"keys of another":     {protects, signers(eve), cli.ExitFailed, "does not verify"},
-		"no keys":             {protects, "# none\n", cli.ExitFailed, "does not verify"},
-		"what is no key":      {protects, "x\n", cli.ExitRefused, keys},
-		"keys, not protected": {"version: 1\n", signers(log), cli.ExitRefused, "says whom the audit believes"},
+		"keys of another":     {protects, signers(eve), console.ExitFailed, "does not verify"},
+		"no keys":             {protects, "# none\n", console.ExitFailed, "does not verify"},
+		"what is no key":      {protects, "x\n", console.ExitRefused, keys},
+		"keys, not protected": {"version: 1\n", signers(log), console.ExitRefused, "says whom the audit believes"},
 		"keys":                {protects, signers(log), 0, "Something accounts for each commit"},
 	} {
 		files := map[string]string{".github/witnesses": names}

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
@@ -45,7 +45,7 @@ func agentRepo(t *testing.T) playground {
 	check(t, errors.Join(err, os.Mkdir(filepath.Join(s.dir, "tools"), 0o755)))
 	check(t, teststand.WriteFile(filepath.Join(s.dir, "tools/countersign"), program))
 	code, _, said := runCode(s.agent("--", "true"))
-	if code == cli.ExitRefused && strings.Contains(said, "the agent was not run") {
+	if code == console.ExitRefused && strings.Contains(said, "the agent was not run") {
 		t.Skip("NOTHING OF AGENTS IS TESTED ON THIS MACHINE: ", said)
 	}
 	if code != 0 {
@@ -233,7 +233,7 @@ func TestAgentIsAsked(t *testing.T) {
 	end = p.starts(s.repo, env, "agent", "--", "sh", "-c", "echo no >greet.txt")
 	p.answers(question, "d\n", "Why? ", "not so\n")
 	p.awaits("denied by tester: not so")
-	if code, _ := end(); code != cli.ExitDenied || s.read("greet.txt") != "hello\nmore\n" || len(s.scratches()) != 1 {
+	if code, _ := end(); code != console.ExitDenied || s.read("greet.txt") != "hello\nmore\n" || len(s.scratches()) != 1 {
 		t.Errorf("exit code %d: %v\n%s", code, s.scratches(), p.text())
 	}
 	s.runCmd(0, s.agent("--discard"))
@@ -323,7 +323,7 @@ echo "$*" >greet.txt; eval "$1"
 		if i == 4 { // from here on its logs are in the person's home
 			s.write("../.claude/projects/here/c.jsonl", "")
 		}
-		_, said := s.runCmd(cli.ExitPending, s.agent("--detach", "--", "claude", c.does))
+		_, said := s.runCmd(console.ExitPending, s.agent("--detach", "--", "claude", c.does))
 		trace := s.traceOf(s.newest())
 		if !strings.Contains(trace, c.recorded) || (trace == "") != (c.recorded == "") || strings.Contains(trace, secret) {
 			t.Errorf("%s: the trace is %q\n%s", c.does, trace, said)
@@ -349,13 +349,13 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 	t.Parallel()
 	s := agentRepo(t)
 	check(t, os.WriteFile(filepath.Join(s.dir, "victim"), []byte("victim\n"), 0o644))
-	_, said := s.runCmd(cli.ExitPending, s.agent("--", "sh", "-c", "echo bad >greet.txt; mkdir -p .git; ln -sf "+s.dir+"/victim .git/DENIED"))
+	_, said := s.runCmd(console.ExitPending, s.agent("--", "sh", "-c", "echo bad >greet.txt; mkdir -p .git; ln -sf "+s.dir+"/victim .git/DENIED"))
 	if !strings.Contains(said, "--resume "+s.scratches()[0]) {
 		t.Errorf("it does not say how to go on:\n%s", said)
 	}
 	id := s.newest()
 	s.run(0, "deny", id[len(id)-7:], "--reason", "say hello nicely")
-	out, said := s.runCmd(cli.ExitPending, s.agent("--resume", "--", "sh", "-c", "cat .git/DENIED greet.txt; echo good >greet.txt"))
+	out, said := s.runCmd(console.ExitPending, s.agent("--resume", "--", "sh", "-c", "cat .git/DENIED greet.txt; echo good >greet.txt"))
 	if !strings.Contains(out, "denied by tester: say hello nicely\nbad\n") {
 		t.Errorf("the agent does not hear why:\n%s\n%s", out, said)
 	}
@@ -365,7 +365,7 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 	if again := s.newest(); again == id {
 		t.Error("there is no new transaction")
 	}
-	_, said = s.runCmd(cli.ExitDenied, s.agent("--resume", "--", "sh", "-c", "echo bad >greet.txt"))
+	_, said = s.runCmd(console.ExitDenied, s.agent("--resume", "--", "sh", "-c", "echo bad >greet.txt"))
 	if !strings.Contains(said, "say hello nicely") {
 		t.Errorf("the same bytes are not denied with their reason:\n%s", said)
 	}
@@ -375,7 +375,7 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 	if s.read("greet.txt") != "good\n" || len(s.scratches()) != 0 {
 		t.Errorf("the file is %q; left: %v", s.read("greet.txt"), s.scratches())
 	}
-	s.runCmd(cli.ExitRefused, s.agent("--resume"))
+	s.runCmd(console.ExitRefused, s.agent("--resume"))
 }
 
 // Directories that an agent closes hide nothing, and keep nobody from going on; pipes in the place of files that Git reads keep nobody waiting.
@@ -396,18 +396,18 @@ func TestAgentClosesAndPipes(t *testing.T) {
 		_, said := s.runCmd(want, cmd)
 		return said
 	}
-	run(cli.ExitPending, "--", "sh", "-c", "mkdir n; echo x >n/x; echo y >d/deep.txt; chmod 000 n d")
-	run(cli.ExitPending, "--resume", "--", "sh", "-c", "ls n d && echo more >more.txt; chmod 000 .")
+	run(console.ExitPending, "--", "sh", "-c", "mkdir n; echo x >n/x; echo y >d/deep.txt; chmod 000 n d")
+	run(console.ExitPending, "--resume", "--", "sh", "-c", "ls n d && echo more >more.txt; chmod 000 .")
 	if diff, _ := s.asNobody(0, "diff", s.newest()); strings.Count(diff, "\n+++ ") != 3 {
 		t.Errorf("the diff is\n%s", diff)
 	}
 	for _, pipe := range []string{
 		"mkfifo .gitattributes", "mkfifo d/.gitignore", "mkfifo .gitmodules", "mkfifo p; ln -s p .gitmodules", "rm .gitignore; mkfifo .gitignore",
 	} {
-		if said := run(cli.ExitRefused, "--resume", "--", "sh", "-c", pipe); !strings.Contains(said, "is no file") {
+		if said := run(console.ExitRefused, "--resume", "--", "sh", "-c", pipe); !strings.Contains(said, "is no file") {
 			t.Errorf("%s: %s", pipe, said)
 		}
-		run(cli.ExitPending, "--resume", "--", "sh", "-c", "rm -f .gitattributes d/.gitignore .gitmodules .gitignore p; git checkout -q .gitignore")
+		run(console.ExitPending, "--resume", "--", "sh", "-c", "rm -f .gitattributes d/.gitignore .gitmodules .gitignore p; git checkout -q .gitignore")
 	}
 	run(0, "--discard")
 }
@@ -483,12 +483,12 @@ func TestAgentFindsAnothers(t *testing.T) {
 	for _, text := range []string{"asked", "ended"} {
 		theirs = append(theirs, s.proposes(text, addition(text+".txt", text+"\n")))
 	}
-	s.runCmd(cli.ExitPending, s.agent("--detach", "--", "sh", "-c", ask+`echo asked >asked.txt; ask; echo more >>asked.txt; ask`))
+	s.runCmd(console.ExitPending, s.agent("--detach", "--", "sh", "-c", ask+`echo asked >asked.txt; ask; echo more >>asked.txt; ask`))
 	s.run(0, "agent", "--discard")
-	s.runCmd(cli.ExitPending, s.agent("--detach", "--", "sh", "-c", `echo ended >ended.txt`))
-	s.runCmd(cli.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", `echo more >>ended.txt`))
+	s.runCmd(console.ExitPending, s.agent("--detach", "--", "sh", "-c", `echo ended >ended.txt`))
+	s.runCmd(console.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", `echo more >>ended.txt`))
 	mine := s.newest()
-	s.runCmd(cli.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", ask+`echo more >>ended.txt; ask`))
+	s.runCmd(console.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", ask+`echo more >>ended.txt; ask`))
 	for id, status := range map[string]string{theirs[0]: "waits for approval", theirs[1]: "waits for approval", mine: "superseded"} {
 		if out, _ := s.run(0, "show", id); !strings.Contains(out, status) {
 			t.Errorf("%s", out)
@@ -524,7 +524,7 @@ func TestAgentKilled(t *testing.T) {
 	_, err = io.ReadAll(out) // which is open until the agent is gone as well
 	check(t, err)
 	_ = cmd.Wait()
-	stdout, _ := s.runCmd(cli.ExitPending, s.agent("--resume", "--", "sh", "-c", "cat greet.txt; echo whole >greet.txt"))
+	stdout, _ := s.runCmd(console.ExitPending, s.agent("--resume", "--", "sh", "-c", "cat greet.txt; echo whole >greet.txt"))
 	if !strings.HasPrefix(stdout, "half\n") || s.read("greet.txt") != "hello\n" {
 		t.Errorf("%s\n%q", stdout, s.read("greet.txt"))
 	}
@@ -533,7 +533,7 @@ func TestAgentKilled(t *testing.T) {
 	}
 	made, err := filepath.Glob(filepath.Join(s.dir, ".cache/countersign/agents/*/agent-*/state.json"))
 	check(t, errors.Join(err, os.Remove(made[0]))) // as if it had been killed before it was made
-	s.runCmd(cli.ExitRefused, s.agent("--resume", "--", "true"))
+	s.runCmd(console.ExitRefused, s.agent("--resume", "--", "true"))
 	s.runCmd(0, s.agent("--discard"))
 	if left := s.scratches(); len(left) != 0 {
 		t.Errorf("left: %v", left)
@@ -549,7 +549,7 @@ func TestAgentsAtOnce(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			cmd := s.agent("--detach", "--", "sh", "-c", fmt.Sprintf("ls ..; sleep 0.2; echo %d >new%d.txt; ls | wc -l", i, i))
-			if code, out, said := runCode(cmd); code != cli.ExitPending || !strings.HasPrefix(out, "3\n") || !strings.Contains(out, "countersign approve") {
+			if code, out, said := runCode(cmd); code != console.ExitPending || !strings.HasPrefix(out, "3\n") || !strings.Contains(out, "countersign approve") {
 				t.Errorf("exit code %d: %s\n%s", code, out, said)
 			}
 		})
@@ -558,7 +558,7 @@ func TestAgentsAtOnce(t *testing.T) {
 	if n := s.validLedger(); n != 4 || len(s.scratches()) != 4 {
 		t.Errorf("%d transactions, scratch trees %v", n, s.scratches())
 	}
-	s.runCmd(cli.ExitRefused, s.agent("--discard"))
+	s.runCmd(console.ExitRefused, s.agent("--discard"))
 	for _, name := range s.scratches() {
 		s.runCmd(0, s.agent("--discard", name))
 	}
@@ -591,11 +591,11 @@ func TestAgentRuns(t *testing.T) {
 		{[]string{"--env", "SECRET", "--profile", "codex", "--", "sh", "-c", "echo $SECRET$COUNTERSIGN_TOKEN$OPENAI_API_KEY"}, 0, "sk\n"},
 		{[]string{"--", "sh", "-c", dial}, 0, "reached\n"}, {[]string{"--no-network", "--", "sh", "-c", dial}, 0, ""},
 		{[]string{"--with-changes", "--", "sh", "-c", "cat greet.txt new.txt; git status --short; git checkout -q .; rm new.txt"}, 0, "mine\nnew\n M greet.txt\n?? new.txt\n"},
-		{nil, cli.ExitRefused, ""}, {[]string{"true"}, cli.ExitRefused, ""}, {[]string{"x", "--", "true"}, cli.ExitRefused, ""},
-		{[]string{"--profile", "x", "--", "true"}, cli.ExitRefused, ""},
-		{[]string{"--env", "COUNTERSIGN_TOKEN", "--", "true"}, cli.ExitRefused, ""}, {[]string{"--env", "SSH_AUTH_SOCK", "--", "true"}, cli.ExitRefused, ""},
-		{[]string{"--resume", "../x"}, cli.ExitRefused, ""}, {[]string{"--resume", "--with-changes"}, cli.ExitRefused, ""}, {[]string{"--discard", "--", "true"}, cli.ExitRefused, ""},
-		{[]string{"--without-sandbox", "--no-network", "--", "true"}, cli.ExitRefused, ""},
+		{nil, console.ExitRefused, ""}, {[]string{"true"}, console.ExitRefused, ""}, {[]string{"x", "--", "true"}, console.ExitRefused, ""},
+		{[]string{"--profile", "x", "--", "true"}, console.ExitRefused, ""},
+		{[]string{"--env", "COUNTERSIGN_TOKEN", "--", "true"}, console.ExitRefused, ""}, {[]string{"--env", "SSH_AUTH_SOCK", "--", "true"}, console.ExitRefused, ""},
+		{[]string{"--resume", "../x"}, console.ExitRefused, ""}, {[]string{"--resume", "--with-changes"}, console.ExitRefused, ""}, {[]string{"--discard", "--", "true"}, console.ExitRefused, ""},
+		{[]string{"--without-sandbox", "--no-network", "--", "true"}, console.ExitRefused, ""},
 	} {
 		cmd := s.agent(c.args...)
 		cmd.Env = append(cmd.Env, "SECRET=s", "OPENAI_API_KEY=k", "COUNTERSIGN_TOKEN=t", "SSH_AUTH_SOCK=/x")
@@ -607,7 +607,7 @@ func TestAgentRuns(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	// What is not committed is proposed with what the agent adds to it.
-	s.runCmd(cli.ExitPending, s.agent("--with-changes", "--", "sh", "-c", "echo agent >>new.txt"))
+	s.runCmd(console.ExitPending, s.agent("--with-changes", "--", "sh", "-c", "echo agent >>new.txt"))
 	if diff, _ := s.run(0, "diff"); !strings.Contains(diff, "+mine") || !strings.Contains(diff, "+agent") {
 		t.Errorf("the diff is\n%s", diff)
 	}
@@ -625,7 +625,7 @@ git update-index --assume-unchanged d/deep.txt; echo changed >d/deep.txt; touch 
 	plant = strings.NewReplacer("OUT", out, "REPO", s.repo).Replace("mkdir -p .git/hooks; " + plant)
 	for _, then := range []string{"", "rm -rf .git", "rm -rf .git; ln -s " + s.repo + "/.git .git", "rm -rf .git; echo gitdir: " + s.repo + "/.git >.git", "echo '*' >.git/info/exclude; mkdir -p .git/info; echo '*' >.git/info/exclude"} {
 		before := digest(t, s.repo)
-		s.runCmd(cli.ExitPending, s.agent("--", "sh", "-c", plant+then))
+		s.runCmd(console.ExitPending, s.agent("--", "sh", "-c", plant+then))
 		diff, _ := s.run(0, "diff", s.newest())
 		if !strings.Contains(diff, "+changed") || !strings.Contains(diff, ".gitattributes") || strings.Contains(diff, "sub/x") {
 			t.Errorf("%q: the diff is\n%s", then, diff)
@@ -695,7 +695,7 @@ echo ready; while :; do sleep 0.1; done`
 	}
 	p.types("n\n")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitPending || s.read("greet.txt") != "hello\n" {
+	if code := cmd.ProcessState.ExitCode(); code != console.ExitPending || s.read("greet.txt") != "hello\n" {
 		t.Errorf("exit code %d:\n%s", code, p.text())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/report/pagetest"
 )
 
@@ -36,7 +36,7 @@ func TestT94AgentsByPhone(t *testing.T) {
 				_, stdout, _ := g.run("list", "--open", "-q", "--mine", "--limit", "1")
 				return strings.TrimSpace(stdout)
 			}
-			if code, stdout, stderr := g.run(append([]string{"agent", "--"}, args...)...); code != cli.ExitPending {
+			if code, stdout, stderr := g.run(append([]string{"agent", "--"}, args...)...); code != console.ExitPending {
 				t.Fatalf("agent: %d %s%s", code, stdout, stderr)
 			}
 			whole := newest()
@@ -48,7 +48,7 @@ func TestT94AgentsByPhone(t *testing.T) {
 				<-p.more
 			}
 			p.types("\n")
-			if code, out := end(); code != cli.ExitPending || g.git(g.dir, "status", "--short") != "" {
+			if code, out := end(); code != console.ExitPending || g.git(g.dir, "status", "--short") != "" {
 				t.Fatalf("exit code %d: %s\n%s", code, out, p.text())
 			}
 			part := newest()

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // T93 Agents as their makers publish them (COUNTERSIGN_AGENTS is the directory of their programs) make a change, which is proposed,
@@ -54,7 +54,7 @@ func TestAgentsOfOthers(t *testing.T) {
 			cmd := s.agent(append([]string{"--detach", "--"}, c.args...)...)
 			cmd.Env = append(cmd.Env, env...)
 			said.Reset()
-			s.runCmd(cli.ExitPending, cmd)
+			s.runCmd(console.ExitPending, cmd)
 			if !offered.MatchString(said.String()) {
 				t.Error("the model was offered no propose_worktree")
 			}

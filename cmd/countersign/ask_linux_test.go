@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -68,14 +67,14 @@ func TestAskByKind(t *testing.T) {
 	}{
 		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "y\n"}, 0, "3 Approved"},
 		{[]string{"approve", "TX"}, []string{question, "n\n", secretQuestion, "yes\n", protectedQuestion, "\n"}, 0, "1 still waits"},
-		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, cli.ExitPending, "0 "},
-		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, cli.ExitPending, "0 "},
+		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, console.ExitPending, "0 "},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, console.ExitPending, "0 "},
 		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "d\n", "Why? ", "no\n"}, 0, "1 Denied"},
 		{[]string{"approve", "--all"}, []string{"Approve all of this (", "y\n"}, 0, "3 Approved"},
 		{[]string{"approve", "--fingerprint", "protected"}, []string{protectedQuestion, "y\n"}, 0, "1 still waits"},
 		{[]string{"deny", "--reason", "no"}, []string{denyQuestion, "y\n"}, 0, "1 for good as tester: no"},
-		{[]string{"deny"}, []string{denyQuestion, "n\n"}, cli.ExitPending, "0 "},
-		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, cli.ExitPending, "2 still waits"},
+		{[]string{"deny"}, []string{denyQuestion, "n\n"}, console.ExitPending, "0 "},
+		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, console.ExitPending, "2 still waits"},
 	} {
 		s, _ := asked(t)
 		id := s.proposes("add them", workflow)
@@ -114,7 +113,7 @@ func TestFoundAndMovedAreTold(t *testing.T) {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, nil, args...)
 		p.answers("later:", "\n")
-		if code, out := ended(); code != cli.ExitPending || !strings.Contains(p.text(), said) {
+		if code, out := ended(); code != console.ExitPending || !strings.Contains(p.text(), said) {
 			t.Errorf("%v: exit %d, and %q is not said\n%s\n%s", args, code, said, p.text(), out)
 		}
 	}
@@ -138,7 +137,7 @@ func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	if code, out := ended(); code != 0 || s.decisions(id) != 1 || strings.Contains(p.text(), secretQuestion) || !strings.Contains(p.text(), "Not asked: your approval of what looks like a secret") {
 		t.Errorf("exit %d\n%s\n%s", code, out, p.text())
 	}
-	for args, want := range map[string]int{"approve": cli.ExitRefused, "run": cli.ExitPending} {
+	for args, want := range map[string]int{"approve": console.ExitRefused, "run": console.ExitPending} {
 		p = newTerminal(t)
 		code, _ := p.starts(s.repo, nil, args)()
 		p.awaits("does not count: its author is the proposer")
@@ -197,7 +196,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 			<-p.more
 		}
 		p.types("\x04")
-		if code, _ := ended(); code != cli.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
+		if code, _ := ended(); code != console.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
 			t.Errorf("%v: exit %d\n%s", args, code, p.text())
 		}
 
@@ -206,7 +205,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.awaits(ask)
 		c := s.proposes("C", first)
 		p.types("y\n")
-		if code, _ := ended(); code != cli.ExitRefused || s.decisions(b)+s.decisions(c) != 0 {
+		if code, _ := ended(); code != console.ExitRefused || s.decisions(b)+s.decisions(c) != 0 {
 			t.Errorf("%v with another beside it: exit %d\n%s", args, code, p.text())
 		}
 
@@ -215,7 +214,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.awaits(ask)
 		s.run(0, "close", b)
 		p.types("y\n")
-		if code, _ := ended(); code != cli.ExitRefused || s.decisions(b) != 0 {
+		if code, _ := ended(); code != console.ExitRefused || s.decisions(b) != 0 {
 			t.Errorf("%v of one that was closed: exit %d\n%s", args, code, p.text())
 		}
 
@@ -260,7 +259,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 	}
 	s.run(0, "close", a)
 	b := s.proposes("B, which nobody read", addition("new.txt", "unread\n"))
-	if _, errs := s.run(cli.ExitRefused, "approve", "--reason", "read it"); !strings.Contains(errs, `"B, which nobody read"`) {
+	if _, errs := s.run(console.ExitRefused, "approve", "--reason", "read it"); !strings.Contains(errs, `"B, which nobody read"`) {
 		t.Errorf("a script is told\n%s", errs)
 	}
 	for _, args := range [][]string{{"approve", "--reason", "read it"}, {"approve", "--all"}, {"run"}} {
@@ -277,7 +276,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 			at += i
 		}
 		p.types("\n")
-		if code, _ := ended(); code != cli.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
+		if code, _ := ended(); code != console.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
 			t.Errorf("%v: exit %d\n%s", args, code, p.text())
 		}
 	}
@@ -434,7 +433,7 @@ func TestT84Pager(t *testing.T) {
 		ended := p.starts(s.repo, c.env, "approve")
 		p.awaits(question)
 		p.types("\n")
-		if code, _ := ended(); code != cli.ExitPending || !strings.Contains(p.text(), "shown") {
+		if code, _ := ended(); code != console.ExitPending || !strings.Contains(p.text(), "shown") {
 			t.Errorf("%s: exit %d\n%s", c.name, code, p.text())
 		}
 		if _, err := os.Stat(through); (err == nil) != c.paged {
@@ -456,7 +455,7 @@ func TestPagerLeft(t *testing.T) {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"PAGER": c.pager, "TERM": "xterm"}, "approve")
 		p.answers(question, "\n")
-		if code, _ := ended(); code != cli.ExitPending {
+		if code, _ := ended(); code != console.ExitPending {
 			t.Errorf("%s: exit %d", c.pager, code)
 		}
 		if told := strings.Contains(p.text(), "lines seen"); told != (c.want != "") || !strings.Contains(p.text(), c.want) {
@@ -476,7 +475,7 @@ func TestPagerSmallReads(t *testing.T) {
 		check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 9999}))
 		ended := p.starts(s.repo, map[string]string{"PAGER": pager, "TERM": "xterm"}, "approve")
 		p.answers(question, "\n")
-		if code, _ := ended(); code != cli.ExitPending || !strings.Contains(p.text(), "to its end") || strings.Count(p.text(), "long ") < 1000 || strings.Contains(p.text(), "lines seen") {
+		if code, _ := ended(); code != console.ExitPending || !strings.Contains(p.text(), "to its end") || strings.Count(p.text(), "long ") < 1000 || strings.Contains(p.text(), "lines seen") {
 			t.Errorf("%s: exit %d\n%s", pager, code, p.text())
 		}
 	}
@@ -534,18 +533,18 @@ func TestNobodyIsAsked(t *testing.T) {
 	for _, word := range []string{"approve", "deny"} {
 		p := newTerminal(t)
 		p.types("y\n")
-		if code, _ := p.starts(s.repo, nil, word, "--json")(); code != cli.ExitRefused || strings.Contains(p.text(), question) {
+		if code, _ := p.starts(s.repo, nil, word, "--json")(); code != console.ExitRefused || strings.Contains(p.text(), question) {
 			t.Errorf("%s --json: exit %d\n%s", word, code, p.text())
 		}
 		p = newTerminal(t)
 		cmd := s.command(word)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("y\n"), p.inner, p.inner
-		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitRefused {
+		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != console.ExitRefused {
 			t.Errorf("%s, stdin elsewhere: %v", word, err)
 		}
 		p = newTerminal(t)
 		p.cannotEmpty = true
-		if code, _ := p.starts(s.repo, nil, word)(); code != cli.ExitRefused || strings.Contains(p.text(), question) {
+		if code, _ := p.starts(s.repo, nil, word)(); code != console.ExitRefused || strings.Contains(p.text(), question) {
 			t.Errorf("%s where the input cannot be emptied: exit %d\n%s", word, code, p.text())
 		}
 	}
@@ -565,7 +564,7 @@ func TestQueueIsNotAsked(t *testing.T) {
 	ids := []string{s.proposes("a change", addition("new.txt", "x\n")), s.proposes("another", addition("other.txt", "x\n"))}
 	p := newTerminal(t)
 	p.cannotEmpty = true
-	if code, _ := p.starts(s.repo, nil, "approve")(); code != cli.ExitRefused {
+	if code, _ := p.starts(s.repo, nil, "approve")(); code != console.ExitRefused {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 	if n := s.decisions(ids[0]) + s.decisions(ids[1]); n != 0 {
@@ -590,14 +589,14 @@ func TestAskSeveral(t *testing.T) {
 		command, answer string
 		exit, open      int
 	}{
-		{"review", "\n", cli.ExitRefused, 0}, {"review", "x\n", cli.ExitRefused, 0}, {"run", "n\n", cli.ExitRefused, 0}, {"run", "o\n", cli.ExitRefused, 0},
-		{"review", "e\n", 0, 2}, {"review", "one\n", 0, 3}, {"run", "y\n", cli.ExitPending, 3},
+		{"review", "\n", console.ExitRefused, 0}, {"review", "x\n", console.ExitRefused, 0}, {"run", "n\n", console.ExitRefused, 0}, {"run", "o\n", console.ExitRefused, 0},
+		{"review", "e\n", 0, 2}, {"review", "one\n", 0, 3}, {"run", "y\n", console.ExitPending, 3},
 	} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"PAGER": "cat"}, c.command, "--patch", file)
 		p.awaits("mails.patch holds 2 patches. ")
 		p.types(c.answer)
-		if c.exit == cli.ExitPending {
+		if c.exit == console.ExitPending {
 			p.awaits(question)
 			p.types("\n")
 		}
@@ -605,7 +604,7 @@ func TestAskSeveral(t *testing.T) {
 		if ids, _ := s.run(0, "list", "--open", "-q"); code != c.exit || strings.Count(ids, "\n") != c.open {
 			t.Errorf("%s, answered %q: exit %d, open are\n%s%s", c.command, c.answer, code, ids, p.text())
 		}
-		if c.exit == cli.ExitRefused {
+		if c.exit == console.ExitRefused {
 			p.awaits(" --as one  # or --as each")
 		}
 	}
@@ -622,7 +621,7 @@ func TestFirstSyncAsks(t *testing.T) {
 	for _, c := range []struct {
 		answer string
 		exit   int
-	}{{"n\n", cli.ExitRefused}, {"\n", cli.ExitRefused}, {"\x04", cli.ExitRefused}, {"y\n", 0}} {
+	}{{"n\n", console.ExitRefused}, {"\n", console.ExitRefused}, {"\x04", console.ExitRefused}, {"y\n", 0}} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "sync")
 		p.awaits("readable by all readers of the repository: 1 patch, 1 e-mail address. Go on? [y/N] ")

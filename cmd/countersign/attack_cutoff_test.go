@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -40,7 +40,7 @@ func TestReportCutOff(t *testing.T) {
 					for _, f := range faults {
 						a.s.Fail(f)
 					}
-					if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code != cli.ExitIO {
+					if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code != console.ExitIO {
 						t.Errorf("cut off: exit code %d: %s", code, stderr)
 					}
 					a.s.Heal()
@@ -87,12 +87,12 @@ func TestT61UnreadAfterSuperseding(t *testing.T) {
 	a.clone()
 	a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1})
 	code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
-	if code != cli.ExitIO || !strings.Contains(stderr, "500") {
+	if code != console.ExitIO || !strings.Contains(stderr, "500") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	a.s.Heal()
 	a.says("ada", "/deny "+a.fingerprint)
-	a.settle(cli.ExitDenied, "--no-gate")
+	a.settle(console.ExitDenied, "--no-gate")
 }
 
 // A check that passed is taken back by the next settle after one that recorded a
@@ -115,7 +115,7 @@ func TestGuardCutOff(t *testing.T) {
 				said := a.says("ada", "/deny "+a.fingerprint+" no")
 				a.s.Fail(f)
 				a.happens(commented(said))
-				if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(a.pr)); code != cli.ExitIO || a.status(a.tx) != "denied" {
+				if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(a.pr)); code != console.ExitIO || a.status(a.tx) != "denied" {
 					t.Fatalf("cut off: exit code %d, %s: %s", code, a.status(a.tx), stderr)
 				}
 				a.s.Heal()
@@ -149,7 +149,7 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		a.says("ada", "/deny "+a.fingerprint)
 		a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Times: -1})
-		if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(pr), "--no-gate"); code != cli.ExitIO || a.status(a.tx) != "denied" {
+		if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(pr), "--no-gate"); code != console.ExitIO || a.status(a.tx) != "denied" {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		a.s.Heal()
@@ -159,7 +159,7 @@ func TestSweepGoesOn(t *testing.T) {
 	code, _, stderr := a.run("settle", "--all", "--no-gate")
 	a.s.Heal()
 	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Pull(site, second).Head)
-	if code != cli.ExitIO || !strings.Contains(check.Summary, "(denied)") {
+	if code != console.ExitIO || !strings.Contains(check.Summary, "(denied)") {
 		t.Errorf("exit code %d: %s; the check is %+v", code, stderr, check)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -206,7 +206,7 @@ func TestT61GitFaults(t *testing.T) {
 				asked++
 			}
 		}
-		if code != cli.ExitIO || asked != 1 {
+		if code != console.ExitIO || asked != 1 {
 			t.Errorf("%d: exit code %d after %d requests: %s", status, code, asked, stderr)
 		}
 	}

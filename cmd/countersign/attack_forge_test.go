@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 )
 
@@ -120,7 +119,7 @@ func TestGuessedServer(t *testing.T) {
 		if forge != "" {
 			app.Args = append(app.Args, "--forge", forge)
 		}
-		if code := Main(app); code != cli.ExitIO || !strings.Contains(stderr.String(), says) {
+		if code := Main(app); code != console.ExitIO || !strings.Contains(stderr.String(), says) {
 			t.Errorf("%q: %d %s", forge, code, stderr.String())
 		}
 	}

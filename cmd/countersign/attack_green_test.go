@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
@@ -117,7 +117,7 @@ func TestT10ProposerOfTheOpened(t *testing.T) {
 	token := g.token
 	g.env["INPUT_TOKEN"] = g.s.Token("bob")
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
-	if code, stdout, stderr := g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request"); code != cli.ExitIO {
+	if code, stdout, stderr := g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request"); code != console.ExitIO {
 		t.Fatalf("propose: %d %s%s", code, stdout, stderr)
 	}
 	g.env["INPUT_TOKEN"] = token
@@ -168,19 +168,19 @@ func TestT10OpenedByHand(t *testing.T) {
 	runs(0, "", "review", "--patch", g.write("fix.patch", greetFix))
 	_, stdout, _ := g.run("list", "--json")
 	tx := regexp.MustCompile(`tx_[0-9A-Z]{26}`).FindString(stdout)
-	runs(cli.ExitRefused, " propose "+lookup.ShortID(tx)+" --to pull-request", "apply", tx)
+	runs(console.ExitRefused, " propose "+lookup.ShortID(tx)+" --to pull-request", "apply", tx)
 	branch := "refs/heads/countersign/" + tx
 	g.git(g.dir, "config", "user.email", "ada@example.org")
-	runs(cli.ExitRefused, "the forge has no account of bob", "run", tx)
+	runs(console.ExitRefused, "the forge has no account of bob", "run", tx)
 	g.git(g.dir, "config", "user.email", "bob@example.org")
 	bobs := g.env["COUNTERSIGN_TOKEN"]
 	g.env["COUNTERSIGN_TOKEN"] = g.token
-	runs(cli.ExitRefused, "the forge has no account of bob", "run", tx)
+	runs(console.ExitRefused, "the forge has no account of bob", "run", tx)
 	if g.s.Ref(site, branch) != "" {
 		t.Error("the branch was pushed")
 	}
 	g.env["COUNTERSIGN_TOKEN"] = bobs
-	runs(cli.ExitPending, "it is pull request 2 now", "run", tx)
+	runs(console.ExitPending, "it is pull request 2 now", "run", tx)
 	g.find()
 	g.guards(asks)
 	g.reviews("bob", "APPROVED", "")
@@ -210,7 +210,7 @@ func TestGreenSweep(t *testing.T) {
 		t.Fatalf("without the Policy: %d %s", code, stderr)
 	}
 	g.policy(toPulls)
-	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending {
+	if code, stdout, stderr := g.run("settle", "--all"); code != console.ExitPending {
 		t.Fatalf("settle --all: %d %s%s", code, stdout, stderr)
 	}
 	g.find()
@@ -218,7 +218,7 @@ func TestGreenSweep(t *testing.T) {
 		t.Errorf("pull request %d; its transaction is %s", g.pr, g.status(g.from))
 	}
 	g.guards(asks)
-	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending || g.s.Newest(site).Number != 2 {
+	if code, stdout, stderr := g.run("settle", "--all"); code != console.ExitPending || g.s.Newest(site).Number != 2 {
 		t.Errorf("again: %d %s%s", code, stdout, stderr)
 	}
 	g.audits()
@@ -230,12 +230,12 @@ func TestGreenWorkflowFile(t *testing.T) {
 	long(t)
 	t.Parallel()
 	g := newGreen(t, toPulls)
-	printed := g.nightly(bundleOf(adds(".github/workflows/new.yml"), ""), cli.ExitRefused)
+	printed := g.nightly(bundleOf(adds(".github/workflows/new.yml"), ""), console.ExitRefused)
 	if !strings.Contains(printed, "it changes workflow files, which GitHub lets no workflow's own token push") || !strings.Contains(printed, "permission workflows as push-token") {
 		t.Errorf("what to do is not said: %s", printed)
 	}
 	g.event("workflow_dispatch", nil)
-	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending || strings.Contains(stderr, "workflow files") {
+	if code, stdout, stderr := g.run("settle", "--all"); code != console.ExitPending || strings.Contains(stderr, "workflow files") {
 		t.Errorf("the sweep: %d %s%s", code, stdout, stderr)
 	}
 	if g.s.Newest(site).Number != g.pr {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -28,7 +28,7 @@ func newGuard(t *testing.T, policy string) *attack {
 
 // exits are the exit codes that go with the check's conclusions.
 var exits = map[string][]int{
-	report.CheckSuccess: {0}, report.CheckActionRequired: {cli.ExitPending, 0}, report.CheckFailure: {cli.ExitFailed, cli.ExitRefused, cli.ExitIO, cli.ExitPending, cli.ExitDenied},
+	report.CheckSuccess: {0}, report.CheckActionRequired: {console.ExitPending, 0}, report.CheckFailure: {console.ExitFailed, console.ExitRefused, console.ExitIO, console.ExitPending, console.ExitDenied},
 }
 
 // guards settles the pull request and fails the test unless the check on its
@@ -156,13 +156,13 @@ func TestT10OwnDiffByHand(t *testing.T) {
 		t.Errorf("review: %d %s%s", code, stdout, stderr)
 	}
 	a.reviews("bob", "APPROVED", "") // its author
-	if code, stdout, _ := a.run("gate", a.tx); code != cli.ExitPending || !strings.Contains(stdout, "its author is the proposer") {
+	if code, stdout, _ := a.run("gate", a.tx); code != console.ExitPending || !strings.Contains(stdout, "its author is the proposer") {
 		t.Errorf("gate: %d %s", code, stdout)
 	}
 	a.reviews("ada", "APPROVED", "")
 	head := a.s.Pull(site, a.pr).Head
 	for _, args := range [][]string{{"apply", a.tx}, {"apply", a.tx, "--to", "ref"}, {"run", a.tx}} {
-		if code, stdout, stderr := a.run(args...); code != cli.ExitRefused {
+		if code, stdout, stderr := a.run(args...); code != console.ExitRefused {
 			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -197,7 +197,7 @@ func (a *attack) untouched() {
 // each of the reasons wherever people look.
 func (a *attack) waits(reasons ...string) settled {
 	a.Helper()
-	out := a.settle(cli.ExitPending, "--no-gate")
+	out := a.settle(console.ExitPending, "--no-gate")
 	a.untouched()
 	if got := a.status(a.tx); got != "awaiting_approval" {
 		a.Errorf("%s is %s", a.tx, got)
@@ -209,7 +209,7 @@ func (a *attack) waits(reasons ...string) settled {
 // isDenied fails the test unless the proposal is denied for good.
 func (a *attack) isDenied(args ...string) {
 	a.Helper()
-	a.settle(cli.ExitDenied, append([]string{"--no-gate"}, args...)...)
+	a.settle(console.ExitDenied, append([]string{"--no-gate"}, args...)...)
 	a.untouched()
 	if got := a.status(a.tx); got != "denied" {
 		a.Errorf("%s is %s", a.tx, got)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
@@ -91,7 +91,7 @@ func TestT83TwoOfOneHead(t *testing.T) {
 	}
 	h.on(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
 	h.s.Fail(githubtest.Fault{Kind: githubtest.Body, Text: `{"workflow_runs":[{}]}`, Path: "/api/v3/repos/acme/site/actions/runs"})
-	if code, outputs, printed := h.action("settle", "pr="+fmt.Sprint(h.pr)); code != cli.ExitIO || outputs["verdict"] != "pending" {
+	if code, outputs, printed := h.action("settle", "pr="+fmt.Sprint(h.pr)); code != console.ExitIO || outputs["verdict"] != "pending" {
 		t.Errorf("where the runs cannot be read: exit code %d: %v\n%s", code, outputs, printed)
 	}
 }
@@ -211,7 +211,7 @@ func TestSettleAgainDenied(t *testing.T) {
 					a.says("bob", "/deny "+a.fingerprint)
 				}
 			}
-			a.settle(cli.ExitDenied, "--no-gate")
+			a.settle(console.ExitDenied, "--no-gate")
 			a.s.Heal()
 			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != c.commits || (a.status(a.tx) == "denied") != (commits == "0") {
 				t.Errorf("%s, %s commits", a.status(a.tx), commits)
@@ -244,7 +244,7 @@ func TestSettleLeft(t *testing.T) {
 	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
 	h.s.Heal()
 	text := h.comment()
-	if code != cli.ExitIO || !strings.Contains(text, report.NoteUnanswered) || strings.Contains(text, "status 502") || !strings.Contains(printed, "status 502") {
+	if code != console.ExitIO || !strings.Contains(text, report.NoteUnanswered) || strings.Contains(text, "status 502") || !strings.Contains(printed, "status 502") {
 		t.Errorf("exit code %d: %s\n%s", code, text, printed)
 	}
 	if strings.Count(text, "/approve ") > strings.Count(text, "/approve "+fingerprint) {
@@ -288,7 +288,7 @@ func TestSettleUnread(t *testing.T) {
 	h.on(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
 	h.s.Fail(githubtest.Fault{Status: 502, Path: "/api/v3/repos/acme/site/actions/", Times: -1})
 	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
-	if text := h.comment(); code != cli.ExitIO || !strings.Contains(text, "not finished") || strings.Contains(text, "nothing is proposed") || strings.Contains(text, "status 502") {
+	if text := h.comment(); code != console.ExitIO || !strings.Contains(text, "not finished") || strings.Contains(text, "nothing is proposed") || strings.Contains(text, "status 502") {
 		t.Errorf("exit code %d: %s\n%s", code, text, printed)
 	}
 }

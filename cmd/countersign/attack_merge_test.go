@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -49,7 +49,7 @@ func TestT06Merged(t *testing.T) {
 			want := fmt.Sprintf("  explained %.12s ", commit)
 			line := out[max(0, strings.Index(out, want)):]
 			line, _, _ = strings.Cut(line, "\n")
-			if code != cli.ExitFailed || !strings.HasPrefix(line, want) || !strings.Contains(line, ": approved pull request, "+a.tx+", by accounts of the forge") || strings.Count(out, "  unexplained ") != 1 {
+			if code != console.ExitFailed || !strings.HasPrefix(line, want) || !strings.Contains(line, ": approved pull request, "+a.tx+", by accounts of the forge") || strings.Count(out, "  unexplained ") != 1 {
 				t.Errorf("audit --branch: %d, %s%s", code, out, stderr)
 			}
 			if parts := strings.Count(out, fmt.Sprintf("approved pull request, %s, as part of %.12s, ", a.tx, commit)); (parts > 0) != (how == "merge") {
@@ -147,7 +147,7 @@ func TestT61MergedAndUnread(t *testing.T) {
 			a.s.Fail(fault)
 			code, _, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr))
 			a.s.Heal()
-			if got := a.status(a.tx); code != 0 && code != cli.ExitIO || code == 0 && got != "completed" {
+			if got := a.status(a.tx); code != 0 && code != console.ExitIO || code == 0 && got != "completed" {
 				t.Errorf("%s: after %d requests: exit code %d, and it is %s: %s", name, skip, code, got, stderr)
 			}
 		}
@@ -165,7 +165,7 @@ func TestT06MergedWithoutApproval(t *testing.T) {
 	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "without every approval") {
 		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
 	}
-	a.explains(commit, cli.ExitFailed)
+	a.explains(commit, console.ExitFailed)
 	for _, c := range a.s.CheckRuns(site, "") {
 		if c.Conclusion == "success" {
 			t.Errorf("%s passes", c.Name)
@@ -205,7 +205,7 @@ func TestT04PushBeforeTheMerge(t *testing.T) {
 	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "what was merged is not exactly that") {
 		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
 	}
-	a.explains(commit, cli.ExitFailed)
+	a.explains(commit, console.ExitFailed)
 	for _, c := range a.s.CheckRuns(site, a.s.Pull(site, a.pr).Head) {
 		if c.Conclusion == passes {
 			t.Errorf("%s passes on what nobody approved", c.Name)
@@ -325,7 +325,7 @@ func TestT42TooManyProposed(t *testing.T) {
 	a.proposes("hello, moon")
 	a.waits()
 	code, _, stderr := a.run("settle", "--json", "--no-gate", "--pr", fmt.Sprint(a.pr), "--bundle", a.bundle(addition("more.txt", "more\n")))
-	if code != cli.ExitRefused || !strings.Contains(stderr, "has 1 change open") || !strings.Contains(a.comment(), "limits.open of the Policy is 1") {
+	if code != console.ExitRefused || !strings.Contains(stderr, "has 1 change open") || !strings.Contains(a.comment(), "limits.open of the Policy is 1") {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, a.comment())
 	}
 }

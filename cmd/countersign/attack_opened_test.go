@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -158,7 +158,7 @@ func TestT06GreenMergedByHand(t *testing.T) {
 	if !strings.Contains(g.comment(), "without every approval") {
 		t.Errorf("the comment:\n%s", g.comment())
 	}
-	g.explains(commit, cli.ExitFailed)
+	g.explains(commit, console.ExitFailed)
 
 	g.next(adds("more"))
 	g.reviews("ada", "APPROVED", "")
@@ -170,7 +170,7 @@ func TestT06GreenMergedByHand(t *testing.T) {
 	if !strings.Contains(g.comment(), "what was merged is not exactly that") {
 		t.Errorf("the comment:\n%s", g.comment())
 	}
-	g.explains(commit, cli.ExitFailed)
+	g.explains(commit, console.ExitFailed)
 
 	// Closed, it can be proposed again; denied, it cannot.
 	g.next(adds("again"))
@@ -213,16 +213,16 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		again  bool   // the next run merges it
 	}{
 		{"two at once", func() { g.before("PUT", merge, func() { g.run("settle", "--pr", fmt.Sprint(g.pr)) }) }, 0, true, "completed", "", false},
-		{"500, not merged", put(githubtest.Fault{Status: 500, Times: -1}), cli.ExitIO, false, "proposed", "so this is not finished", true},
+		{"500, not merged", put(githubtest.Fault{Status: 500, Times: -1}), console.ExitIO, false, "proposed", "so this is not finished", true},
 		{"500 once, not merged", put(githubtest.Fault{Status: 500}), 0, true, "completed", "", false},
 		{"no answer, merged", put(githubtest.Fault{Kind: githubtest.Cut, After: true}), 0, true, "completed", "", false},
 		{"merged, and unread", func() {
 			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: -1}) })
-		}, cli.ExitIO, true, "proposed", "", true},
+		}, console.ExitIO, true, "proposed", "", true},
 		{"merged, and its commit is not told", func() {
 			null := githubtest.Fault{Contains: "mergeCommit", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest.mergeCommit", Times: -1}
 			g.before("PUT", merge, func() { g.s.Fail(null) })
-		}, cli.ExitIO, true, "proposed", "", true},
+		}, console.ExitIO, true, "proposed", "", true},
 		{"merged, and told late as which commit", func() {
 			null := githubtest.Fault{Contains: "mergeCommit", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest.mergeCommit", Times: 2}
 			g.before("PUT", merge, func() { g.s.Fail(null) })
@@ -233,7 +233,7 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		{"merged, and a read of Git fails", func() {
 			g.s.Role(site, "ada", "write")
 			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/acme/site", Status: 502, Times: -1}) })
-		}, cli.ExitIO, true, "proposed", "", true},
+		}, console.ExitIO, true, "proposed", "", true},
 		{"merged, and a read of Git fails once", func() {
 			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/acme/site", Status: 502}) })
 		}, 0, true, "completed", "", false},
@@ -242,10 +242,10 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		}, 0, false, "proposed", "somebody pushed in that moment", false},
 		{"dismissed in that moment", func() {
 			g.before("PUT", merge, func() { g.s.Dismiss(g.reviews("ada", "APPROVED", "")) })
-		}, cli.ExitFailed, true, "interrupted", "no longer stood when that was recorded", false},
+		}, console.ExitFailed, true, "interrupted", "no longer stood when that was recorded", false},
 		{"dismissed before the check was written", func() {
 			g.before("PATCH", "/check-runs/", func() { g.s.Dismiss(g.reviews("ada", "APPROVED", "")) })
-		}, cli.ExitPending, false, "awaiting_approval", "was dismissed", false},
+		}, console.ExitPending, false, "awaiting_approval", "was dismissed", false},
 		{"retargeted before the check was written", func() {
 			g.pushes("bob", "release", "release", head())
 			g.before("PATCH", "/check-runs/", func() { g.s.Retarget(site, g.pr, "release") })
@@ -318,7 +318,7 @@ func (g *green) transaction(diff string) {
 	g.env["INPUT_TOKEN"] = g.s.Token("pat")
 	g.s.Fail(githubtest.Fault{Method: "GET", Path: "/api/v3/repos/acme/site", Status: 403})
 	code, _, stderr := g.run("propose", "--patch", g.write("fix.patch", diff), "--summary", "Closes #1 @acme/all [skip ci] <b>", "--to", "pull-request")
-	if g.env["INPUT_TOKEN"] = token; code != cli.ExitIO {
+	if g.env["INPUT_TOKEN"] = token; code != console.ExitIO {
 		g.Fatalf("propose: %d %s", code, stderr)
 	}
 	_, stdout, _ := g.run("list", "-q", "--limit", "1")
@@ -365,7 +365,7 @@ func TestT05GreenOpening(t *testing.T) {
 	}
 	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
 	g.on(g.proposedBy(bundleOf(strings.Replace(adds("config"), "+config\n", "+TOKEN="+secret+"\n", 1), ""), githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"}))
-	if code, _, printed := g.action("settle"); code != cli.ExitRefused || !strings.Contains(printed, "looks like a secret") || strings.Contains(printed+g.s.Git(site, "log", "-p", "--all"), secret) {
+	if code, _, printed := g.action("settle"); code != console.ExitRefused || !strings.Contains(printed, "looks like a secret") || strings.Contains(printed+g.s.Git(site, "log", "-p", "--all"), secret) {
 		t.Errorf("a secret became a branch: %d %s", code, printed)
 	}
 	// The job that goes on with one transaction looks at that one, whatever the run handed over that started it.
@@ -377,7 +377,7 @@ func TestT05GreenOpening(t *testing.T) {
 	// A branch of that name, made or moved before.
 	g.transaction(adds("one"))
 	g.pushes("bob", g.branch, "backdoor", "x\n")
-	if told := g.opens(cli.ExitRefused); !strings.Contains(told, "somebody moved it") || g.s.Newest(site).Number != opened {
+	if told := g.opens(console.ExitRefused); !strings.Contains(told, "somebody moved it") || g.s.Newest(site).Number != opened {
 		t.Errorf("opened from somebody's branch: %s", told)
 	}
 	// An answer that is lost, and two at once: one pull request.
@@ -420,7 +420,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.s.Role(site, "mia", "write")
 	g.transaction("From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n" + named + adds("five"))
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
-	g.opens(cli.ExitIO)
+	g.opens(console.ExitIO)
 	g.pr = g.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: g.branch, Title: "Bob's"}).Number
 	g.opens(0)
 	g.guards(asks)
@@ -432,7 +432,7 @@ func TestT05GreenOpening(t *testing.T) {
 	// A run that ends after it opened one, which is merged before the next run: nothing is left open.
 	g.transaction(adds("six"))
 	g.before("POST", "/pulls", func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: 8}) })
-	g.opens(cli.ExitIO)
+	g.opens(console.ExitIO)
 	g.s.Heal()
 	g.find()
 	g.guards(asks)
@@ -440,7 +440,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.settle(0)
 	g.wantMerged("opened by a run that ended", true, "completed")
 	last := g.s.Newest(site).Number
-	g.opens(cli.ExitRefused)
+	g.opens(console.ExitRefused)
 	if got := g.status(g.from); got != "interrupted" || g.s.Newest(site).Number != last {
 		t.Errorf("after its pull request was merged %s is %s", g.from, got)
 	}

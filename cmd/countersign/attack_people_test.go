@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -74,12 +74,12 @@ func TestT10ProposerIsAPerson(t *testing.T) {
 		t.Fatalf("review: %d %s", code, stderr)
 	}
 	h.env["INPUT_TOKEN"] = h.token
-	a.fingerprint = h.settle(cli.ExitPending, "--no-gate").Transactions[0].Fingerprint
+	a.fingerprint = h.settle(console.ExitPending, "--no-gate").Transactions[0].Fingerprint
 	a.says("ada", "/approve "+a.fingerprint)
 	a.s.Rename("ada", "ada2") // the same id
 	a.s.User("ada")
 	a.s.Role(site, "ada", "none")
-	a.settle(cli.ExitPending, "--no-gate")
+	a.settle(console.ExitPending, "--no-gate")
 	a.untouched()
 	h.says("bob", "/approve "+a.fingerprint)
 	if out := a.settle(0, "--no-gate"); !out.says("its author is the proposer") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -52,7 +52,7 @@ func TestT15T17SaidElsewhere(t *testing.T) {
 	}
 	// The event is of there, the job is of here.
 	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", Repository: "acme/other", ID: said})
-	a.settle(cli.ExitRefused, "--no-gate")
+	a.settle(console.ExitRefused, "--no-gate")
 	a.untouched()
 	a.event("workflow_dispatch", nil)
 	a.approves("ada")
@@ -134,7 +134,7 @@ func TestT18UntrustedEvents(t *testing.T) {
 	refused := func(name string) {
 		t.Helper()
 		for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle"}, {"settle", "--all"}, {"settle", a.tx}} {
-			if code, stdout, stderr := a.run(args...); code != cli.ExitRefused {
+			if code, stdout, stderr := a.run(args...); code != console.ExitRefused {
 				t.Errorf("%s: %v: exit code %d: %s%s", name, args, code, stdout, stderr)
 			}
 		}
@@ -181,7 +181,7 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 		t.Errorf("the check is %+v, the comment\n%s", check, a.comment())
 	}
 	denial := a.answersTo(first, "ada", "/deny never")
-	a.settle(cli.ExitDenied, "--no-gate")
+	a.settle(console.ExitDenied, "--no-gate")
 	if got := a.status(a.tx); got != "awaiting_approval" {
 		t.Errorf("the other is %s", got)
 	}
@@ -190,9 +190,9 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 		if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "Denied") {
 			t.Errorf("the check is %+v", check)
 		}
-		a.settle(cli.ExitPending, "--no-gate")
+		a.settle(console.ExitPending, "--no-gate")
 	}
-	a.settle(cli.ExitDenied, "--no-gate", "--bundle", bundle)
+	a.settle(console.ExitDenied, "--no-gate", "--bundle", bundle)
 	a.untouched()
 	a.audits()
 }

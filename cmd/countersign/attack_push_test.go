@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 func TestT04PushAfterTheApproval(t *testing.T) {
@@ -28,7 +28,7 @@ func TestT04PushAfterTheApproval(t *testing.T) {
 		a.says("ada", "/approve "+a.fingerprint)
 		a.pushes("bob", "topic", "greet.txt", "one\nhello\nthree\nbackdoor\n")
 		a.tip = a.s.Ref(site, "refs/heads/topic")
-		a.settle(cli.ExitRefused, "--no-gate")
+		a.settle(console.ExitRefused, "--no-gate")
 		a.untouched()
 		if got := a.status(a.tx); got != "superseded" || !strings.Contains(a.comment(), "greet.txt") {
 			t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
@@ -129,8 +129,8 @@ func TestT09LostMeanwhile(t *testing.T) {
 		code  int
 		do    func(a *attack)
 	}{
-		"access": {"collaborators/ada/permission", cli.ExitPending, func(a *attack) { a.s.Role(site, "ada", "read") }},
-		"denial": {"issues/1/comments", cli.ExitDenied, func(a *attack) { a.says("bob", "/deny "+a.fingerprint) }},
+		"access": {"collaborators/ada/permission", console.ExitPending, func(a *attack) { a.s.Role(site, "ada", "read") }},
+		"denial": {"issues/1/comments", console.ExitDenied, func(a *attack) { a.says("bob", "/deny "+a.fingerprint) }},
 	} {
 		if name == "denial" && !everything() {
 			continue

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
@@ -32,7 +32,7 @@ func TestT68BundleClaims(t *testing.T) {
 		}
 		code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", a.write("bundle.json", string(raw)))
 		out := a.read(stdout)
-		if code == 0 || code == cli.ExitPending || code == cli.ExitDenied || len(out.Transactions) != 1 || len(out.Notes) == 0 {
+		if code == 0 || code == console.ExitPending || code == console.ExitDenied || len(out.Transactions) != 1 || len(out.Notes) == 0 {
 			t.Errorf("%s: exit code %d: %+v %s", claim, code, out, stderr)
 		}
 	}
@@ -58,11 +58,11 @@ func TestT68BundleOfAFork(t *testing.T) {
 	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})
 	code, stdout, stderr := h.run("settle", "--json", "--no-gate") // the event says which pull request
 	var out settled
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != cli.ExitPending || out.PullRequest != h.pr || len(out.Transactions) != 1 {
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != console.ExitPending || out.PullRequest != h.pr || len(out.Transactions) != 1 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	h.says("carol", "/approve "+out.Transactions[0].Fingerprint)
-	if out := h.settle(cli.ExitPending, "--no-gate"); !out.says("its author is the proposer") {
+	if out := h.settle(console.ExitPending, "--no-gate"); !out.says("its author is the proposer") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -76,7 +76,7 @@ func TestT68BundleOfAFile(t *testing.T) {
 	h.happens(githubtest.Event{Name: "issue_comment", Action: "created", ID: h.says("ada", "please say hello to the world")})
 	code, stdout, stderr := h.run("settle", "--json", "--no-gate", "--bundle", bundle)
 	var out settled
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != cli.ExitPending || len(out.Transactions) != 1 {
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != console.ExitPending || len(out.Transactions) != 1 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, shown, errs := h.run("show", out.Transactions[0].ID, "--json"); !strings.Contains(shown, `"login":"ada"},"source":"actions.sender"`) {
@@ -96,7 +96,7 @@ func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
 	tip := a.s.Ref(site, "refs/heads/topic")
 	a.later()
 	code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", bundle)
-	if got := a.s.Ref(site, "refs/heads/topic"); got != tip || code != cli.ExitPending {
+	if got := a.s.Ref(site, "refs/heads/topic"); got != tip || code != console.ExitPending {
 		t.Errorf("exit code %d, the branch moved from %s to %s: %s%s", code, tip, got, stdout, stderr)
 	}
 }
@@ -116,7 +116,7 @@ func TestT64Replayed(t *testing.T) {
 		a.env["GITHUB_EVENT_NAME"], a.env["GITHUB_EVENT_PATH"] = "issue_comment", replay
 		ledger := a.s.Ref(site, "refs/agent/ledger")
 		a.settle(0)
-		a.settle(cli.ExitDenied, "--bundle", bundle)
+		a.settle(console.ExitDenied, "--bundle", bundle)
 		if got := a.s.Ref(site, "refs/agent/ledger"); got != ledger {
 			t.Errorf("the ledger moved from %s to %s", ledger, got)
 		}

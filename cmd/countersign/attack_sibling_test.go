@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -110,7 +110,7 @@ func TestT60ForgedCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, stdout, _ := a.run("gate", a.tx); code != cli.ExitPending {
+	if code, stdout, _ := a.run("gate", a.tx); code != console.ExitPending {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	a.guards(asks)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
@@ -118,7 +118,7 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 	refused := func(args ...string) string {
 		a.Helper()
 		code, _, stderr := a.run(append([]string{"sign"}, args...)...)
-		if code != cli.ExitRefused {
+		if code != console.ExitRefused {
 			t.Errorf("sign %q: %d %s", args, code, stderr)
 		}
 		return stderr
@@ -208,7 +208,7 @@ func TestT73KeyAddedForTheChange(t *testing.T) {
 	a.waits("had not registered for the account")
 	says("ada", key)
 	a.s.Fail(githubtest.Fault{Path: "/api/v3/users/", Times: -1, Status: 500})
-	a.settle(cli.ExitIO)
+	a.settle(console.ExitIO)
 	a.s.Heal()
 	a.settle(0, "--no-gate")
 	if a.status(a.tx) != "completed" {
@@ -228,7 +228,7 @@ func TestT51SignWithoutAClone(t *testing.T) {
 	a.proposes("hello, world")
 	before := a.s.Ref(site, ledgerRef)
 	a.says("ada", "/approve "+a.fingerprint)
-	a.settle(cli.ExitPending, "--no-gate")
+	a.settle(console.ExitPending, "--no-gate")
 	dir, tip := a.dir, a.s.Ref(site, ledgerRef)
 	header := "http.extraHeader=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.s.Token("ada")))
 	a.git(dir, "-c", header, "fetch", "-q", "origin", ledgerRef)
@@ -258,7 +258,7 @@ func TestT51SignWithoutAClone(t *testing.T) {
 	a.git(dir, "-c", header, "push", "-q", "--force", a.s.URL+"/"+site+".git", before+":"+ledgerRef)
 	for _, args := range [][]string{sign, append(sign, "--tip-file", "tip")} {
 		code, stdout, stderr := a.run(append([]string{"sign", "--pr", "1"}, args...)...)
-		if code != cli.ExitFailed || strings.Contains(stdout, "sig:") || !strings.Contains(stderr, tip[:12]) {
+		if code != console.ExitFailed || strings.Contains(stdout, "sig:") || !strings.Contains(stderr, tip[:12]) {
 			t.Errorf("the ledger was set back: %d %s%s", code, stdout, stderr)
 		}
 	}

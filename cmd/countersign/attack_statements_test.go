@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -91,7 +91,7 @@ func TestT03DenialIsFinal(t *testing.T) {
 	a.isDenied()
 	a.s.Delete(id)
 	a.says("bob", "/approve "+a.fingerprint)
-	a.settle(cli.ExitDenied, "--no-gate", "--bundle", bundle)
+	a.settle(console.ExitDenied, "--no-gate", "--bundle", bundle)
 	a.settle(0, "--no-gate") // nothing is open
 	a.untouched()
 	a.audits()
@@ -107,7 +107,7 @@ func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 	other, otherFingerprint := a.propose(otherFix)
 	a.says("ada", "/approve "+otherFingerprint[:len(otherFingerprint)-1]+"0")
 	a.says("ada", "/approve "+a.fingerprint+"\n/approve "+otherFingerprint)
-	out := a.settle(cli.ExitPending, "--no-gate")
+	out := a.settle(console.ExitPending, "--no-gate")
 	if got := a.s.File(site, "topic", "greet.txt"); got != "one\nhello, world\nthree\n" || a.status(other) != "awaiting_approval" {
 		t.Errorf("greet.txt is %q, the other %s", got, a.status(other))
 	}

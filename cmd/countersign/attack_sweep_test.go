@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -36,7 +36,7 @@ func TestT46SweepKeepsSecretsApart(t *testing.T) {
 			a.proposes("see " + value)
 			a.says("ada", "/approve "+a.fingerprint)
 			code, stdout, stderr := a.run("settle", "--all")
-			if got := a.status(a.tx); code != cli.ExitPending || got != "completed" {
+			if got := a.status(a.tx); code != console.ExitPending || got != "completed" {
 				t.Errorf("exit code %d, the proposal is %s: %s", code, got, stderr)
 			}
 			for _, text := range []string{stdout, stderr, a.comment(), fmt.Sprint(a.s.CheckRuns(site, ""))} {
@@ -61,7 +61,7 @@ func TestT46SettleKeepsSecretsApart(t *testing.T) {
 	bundle := a.bundle("diff --git a/config.env b/config.env\nnew file mode 100644\n--- /dev/null\n+++ b/config.env\n@@ -0,0 +1 @@\n+db_password = \"" + value + "\"\n")
 	a.git(a.dir, "checkout", "-q", "main")
 	code, stdout, stderr := a.run("settle", "--pr", "1", "--no-gate", "--bundle", bundle)
-	if got := a.status(a.tx); code != cli.ExitPending || got != "completed" {
+	if got := a.status(a.tx); code != console.ExitPending || got != "completed" {
 		t.Errorf("exit code %d, the approved proposal is %s: %s", code, got, stderr)
 	}
 	for _, text := range []string{stdout, stderr, a.comment(), fmt.Sprint(a.s.CheckRuns(site, ""))} {

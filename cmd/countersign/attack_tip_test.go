@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -40,7 +40,7 @@ func (a *attack) refuses(what, says string) {
 	one := []string{"--pr", fmt.Sprint(a.pr)}
 	for _, args := range [][]string{append(one, "--bundle", a.bundle(greetFix)), one, {"--all"}} {
 		code, _, stderr := a.run(append([]string{"settle", "--no-gate"}, args...)...)
-		if code != cli.ExitFailed || !strings.Contains(stderr, says) || !strings.Contains(stderr, "docs/ledger.md") {
+		if code != console.ExitFailed || !strings.Contains(stderr, says) || !strings.Contains(stderr, "docs/ledger.md") {
 			a.Errorf("%s: exit code %d: %s", what, code, stderr)
 		}
 	}
@@ -69,7 +69,7 @@ func TestT81DeletedLedger(t *testing.T) {
 
 	a.s.Git(site, "update-ref", ledgerRef, denied) // put back as it was
 	a.clone()
-	a.settle(cli.ExitDenied, "--no-gate", "--bundle", a.write("bundle.json", bundleOf(greetFix, "")))
+	a.settle(console.ExitDenied, "--no-gate", "--bundle", a.write("bundle.json", bundleOf(greetFix, "")))
 	a.untouched()
 	a.audits()
 }
@@ -89,7 +89,7 @@ func TestT81DenialTakenOut(t *testing.T) {
 		}
 		for _, args := range [][]string{{"--all"}, {"--pr", fmt.Sprint(a.pr), "--bundle", a.write("bundle.json", bundleOf(greetFix, ""))}, {"--pr", fmt.Sprint(a.pr)}} {
 			code, _, stderr := a.run(append([]string{"settle", "--no-gate"}, args...)...)
-			if code != cli.ExitFailed || !strings.Contains(stderr, made+", and its commits") || !strings.Contains(stderr, "docs/ledger.md") {
+			if code != console.ExitFailed || !strings.Contains(stderr, made+", and its commits") || !strings.Contains(stderr, "docs/ledger.md") {
 				t.Errorf("whole %v %s: exit code %d: %s", whole, args, code, stderr)
 			}
 		}
@@ -114,14 +114,14 @@ func TestT81ForgedTip(t *testing.T) {
 	a.publishes(a.token, root, forged)
 	a.clone()
 	code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr))
-	if code != cli.ExitFailed || !strings.Contains(stderr, strings.Repeat("ab", 20)) || !strings.Contains(stderr, "the check run ") {
+	if code != console.ExitFailed || !strings.Contains(stderr, strings.Repeat("ab", 20)) || !strings.Contains(stderr, "the check run ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	// An owner says on the default branch that this is over.
 	later := time.Now().Add(time.Minute).UTC().Truncate(time.Second)
 	a.policy("ledger: {since: " + later.Format(time.RFC3339) + "}\n")
 	a.clone()
-	if code, _, stderr = a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != cli.ExitRefused || !strings.Contains(stderr, "it is in the future") {
+	if code, _, stderr = a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != console.ExitRefused || !strings.Contains(stderr, "it is in the future") {
 		t.Errorf("a time to come: exit code %d: %s", code, stderr)
 	}
 	a.stop(later.Add(time.Second))
@@ -170,19 +170,19 @@ func TestT81ForgedForEver(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.clone()
-			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); c.locks == (code == cli.ExitPending) {
+			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); c.locks == (code == console.ExitPending) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			later := time.Now().Add(time.Minute).UTC().Truncate(time.Second)
 			a.policy("ledger: {since: " + later.Format(time.RFC3339) + "}\n")
 			a.stop(later.Add(time.Second))
-			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != cli.ExitPending {
+			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != console.ExitPending {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			// What was said since is asked for again.
 			a.s.Git(site, "update-ref", "-d", ledgerRef)
 			a.clone()
-			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != cli.ExitFailed || !strings.Contains(stderr, "is gone") {
+			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != console.ExitFailed || !strings.Contains(stderr, "is gone") {
 				t.Errorf("deleted: exit code %d: %s", code, stderr)
 			}
 		})
@@ -209,7 +209,7 @@ func TestT81TipOfThePolicy(t *testing.T) {
 	for _, c := range []struct {
 		tip  string
 		want int
-	}{{a.s.Ref(site, ledgerRef), cli.ExitPending}, {strings.Repeat("0", 39) + "1", cli.ExitFailed}} {
+	}{{a.s.Ref(site, ledgerRef), console.ExitPending}, {strings.Repeat("0", 39) + "1", console.ExitFailed}} {
 		a.policy("ledger: {tip: '" + c.tip + "'}\n")
 		a.clone()
 		if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != c.want {
@@ -235,7 +235,7 @@ func TestT81SourceUnread(t *testing.T) {
 		a.s.Fail(f)
 		code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr), "--bundle", bundle)
 		a.s.Heal()
-		if code != cli.ExitIO || a.s.Ref(site, ledgerRef) != "" {
+		if code != console.ExitIO || a.s.Ref(site, ledgerRef) != "" {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 	}
@@ -244,7 +244,7 @@ func TestT81SourceUnread(t *testing.T) {
 	shallow := a.dir + "-shallow"
 	a.git("", "clone", "-q", "--depth", "1", "--no-single-branch", a.s.URL+"/"+site+".git", shallow)
 	a.dir = shallow
-	if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != cli.ExitIO {
+	if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != console.ExitIO {
 		t.Errorf("shallow: exit code %d: %s", code, stderr)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -41,9 +41,9 @@ func TestDigestWebhook(t *testing.T) {
 		says          string
 	}{
 		{server.URL + "/ok", "--slack", 0, "the digest was posted"}, {server.URL + "/ok", "--teams", 0, "the digest was posted"},
-		{server.URL + "/moved/s3cret", "--slack", cli.ExitIO, "leads elsewhere"}, {server.URL + "/refused/s3cret", "--slack", cli.ExitIO, "status 403"},
-		{"http://hooks.example.org/s3cret", "--slack", cli.ExitRefused, "begins with https://"}, {"", "--slack", cli.ExitRefused, "begins with https://"},
-		{server.URL, "--mail", cli.ExitRefused, "--post does not say where to"},
+		{server.URL + "/moved/s3cret", "--slack", console.ExitIO, "leads elsewhere"}, {server.URL + "/refused/s3cret", "--slack", console.ExitIO, "status 403"},
+		{"http://hooks.example.org/s3cret", "--slack", console.ExitRefused, "begins with https://"}, {"", "--slack", console.ExitRefused, "begins with https://"},
+		{server.URL, "--mail", console.ExitRefused, "--post does not say where to"},
 	} {
 		cmd := s.command("digest", c.form, "--post")
 		cmd.Env = append(cmd.Env, "COUNTERSIGN_WEBHOOK="+c.address)
@@ -92,7 +92,7 @@ func TestActionDigest(t *testing.T) {
 		t.Helper()
 		h.env["INPUT_TOKEN"] = h.token
 		code, out, errs := h.run(args...)
-		if code != 0 && code != cli.ExitPending {
+		if code != 0 && code != console.ExitPending {
 			t.Fatalf("%v: exit code %d\n%s", args, code, errs)
 		}
 		return out
@@ -103,7 +103,7 @@ func TestActionDigest(t *testing.T) {
 	writes("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
 	tells(1, true, "2 changes wait")
 	h.env["COUNTERSIGN_DIGEST"] = "slack --x"
-	if code, _, printed := h.step("digest"); code != cli.ExitRefused || !strings.Contains(printed, "COUNTERSIGN_DIGEST is") {
+	if code, _, printed := h.step("digest"); code != console.ExitRefused || !strings.Contains(printed, "COUNTERSIGN_DIGEST is") {
 		t.Errorf("exit code %d: %s", code, printed)
 	}
 	delete(h.env, "COUNTERSIGN_DIGEST")

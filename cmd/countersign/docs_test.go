@@ -109,7 +109,7 @@ func TestDocsStates(t *testing.T) {
 func TestDocsExitCodes(t *testing.T) {
 	t.Parallel()
 	page := documentation(t)["docs/cli.md"]
-	raw, err := os.ReadFile("internal/cli/cli.go")
+	raw, err := os.ReadFile("internal/console/cli.go")
 	check(t, err)
 	codes := regexp.MustCompile(`(?m)^\tExit\w+ += (\d) // (.*)$`).FindAllStringSubmatch(string(raw), -1)
 	for _, code := range codes {

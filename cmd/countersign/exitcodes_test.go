@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -27,13 +26,13 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		code int
 		hint string
 	}{
-		{queue, cli.ExitFailed, ""},
-		{errors.Join(queue, forge), cli.ExitFailed, authHint},
-		{errors.Join(queue, push), cli.ExitFailed, pushHint},
-		{&fault.Error{Kind: fault.Barred, Message: "no JSON"}, cli.ExitRefused, ""},
-		{&fault.Error{Kind: fault.Barred, Message: "no bundle", Cause: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
-		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
-		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, cli.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
+		{queue, console.ExitFailed, ""},
+		{errors.Join(queue, forge), console.ExitFailed, authHint},
+		{errors.Join(queue, push), console.ExitFailed, pushHint},
+		{&fault.Error{Kind: fault.Barred, Message: "no JSON"}, console.ExitRefused, ""},
+		{&fault.Error{Kind: fault.Barred, Message: "no bundle", Cause: os.ErrPermission}, console.ExitRefused, "check who owns the file and its directory"},
+		{&console.ExitError{Code: console.ExitIO, Err: errors.Join(forge, queue)}, console.ExitIO, authHint},
+		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, console.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
 	} {
 		if code, hint := console.CodeOf(c.err), console.HintOf(c.err); code != c.code || hint != c.hint {
 			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)
@@ -65,7 +64,7 @@ func TestExitCodeOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 	// A directory that is not there.
-	hold(cli.ExitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
+	hold(console.ExitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
 run --all
 agent -- true
 review --patch x
@@ -107,7 +106,7 @@ settle --pr 1
 sign --pr 1
 `)
 	// A file that is not there.
-	hold(cli.ExitIO, s.repo, `run --patch no
+	hold(console.ExitIO, s.repo, `run --patch no
 run --checks no
 review --patch no
 propose --patch no
@@ -130,7 +129,7 @@ canon no
 `)
 	// No ledger: a list of nothing, and otherwise nothing that is meant.
 	hold(0, s.repo, "digest\nlist\nlist --matrix --max 3\nrun --all\nledger tip\npolicy check\n")
-	hold(cli.ExitRefused, s.repo, `run
+	hold(console.ExitRefused, s.repo, `run
 approve
 deny
 gate
@@ -158,14 +157,14 @@ evidence
 	// A transaction that is not there.
 	check(t, os.WriteFile(filepath.Join(s.dir, "advice.json"), []byte(`{"tool":"a","findings":[]}`), 0o644))
 	s.run(0, "review", "--patch", file)
-	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\ndispose tx_7 --as fixed -m x\nadvise tx_7 --from "+filepath.Join(s.dir, "advice.json")+"\nwait tx_7\nchecks tx_7 --out o\n")
-	hold(cli.ExitRefused, s.repo, "deployed "+strings.Repeat("1", 40)+" --to production\n")
+	hold(console.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\ndispose tx_7 --as fixed -m x\nadvise tx_7 --from "+filepath.Join(s.dir, "advice.json")+"\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(console.ExitRefused, s.repo, "deployed "+strings.Repeat("1", 40)+" --to production\n")
 	// No repository.
-	hold(cli.ExitRefused, s.dir, "run --patch x\nagent -- true\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
+	hold(console.ExitRefused, s.dir, "run --patch x\nagent -- true\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
 	// By their specifications.
 	hold(1, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
-	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\nguard install --all no\nconformance no\n")
-	hold(cli.ExitRefused, s.repo, "pack apply --pack . --target no\n")
+	hold(console.ExitIO, s.repo, "pack apply --pack no --target .\nguard install --all no\nconformance no\n")
+	hold(console.ExitRefused, s.repo, "pack apply --pack . --target no\n")
 
 	for _, c := range rootCommand(console.New(console.Process{})).Commands() {
 		switch name := c.Name(); name {

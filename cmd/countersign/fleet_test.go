@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -165,7 +164,7 @@ func TestStageMatrix(t *testing.T) {
 		t.Errorf("%d requests for a ledger of 3: each transaction is asked for by itself", h.s.Count().Git)
 	}
 	for _, max := range []string{"0", "257", "x"} {
-		if code, out, _ := h.action("matrix", "max="+max); code != cli.ExitRefused || out["matrix"] != "" {
+		if code, out, _ := h.action("matrix", "max="+max); code != console.ExitRefused || out["matrix"] != "" {
 			t.Errorf("max %s: exit code %d, outputs %v", max, code, out)
 		}
 	}
@@ -206,7 +205,7 @@ func TestStageFleet(t *testing.T) {
 		t.Errorf("another token: %s", printed)
 	}
 	delete(h.env, "INPUT_TOKEN")
-	if code, _, stderr := h.run("fleet"); code != cli.ExitRefused || !strings.Contains(stderr, "there is no token") {
+	if code, _, stderr := h.run("fleet"); code != console.ExitRefused || !strings.Contains(stderr, "there is no token") {
 		t.Errorf("without a token: %d %s", code, stderr)
 	}
 }

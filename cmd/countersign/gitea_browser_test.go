@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/pagetest"
@@ -49,13 +49,13 @@ func TestGiteaBrowser(t *testing.T) {
 	if code, _, stderr := o.run("review", "--patch", patch, "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
 		t.Fatal(stderr)
 	}
-	change := o.settles(cli.ExitPending, "--bundle", bundle).Transactions[0]
+	change := o.settles(console.ExitPending, "--bundle", bundle).Transactions[0]
 	line := "/approve " + change.Fingerprint
 	p := o.pullRequest()
 	o.shows(p, "Countersign: waits for approval: the change (0 of 1)", "robot hands in a change to 1 file, +1 −1: “greet the world”", line, "Some checks are pending", "countersign waiting: the change (0 of 1)")
 	o.picture(p, "gitea-asked", "body")
 	o.r.Comment(o.ada, o.pr, line)
-	o.settles(cli.ExitPending)
+	o.settles(console.ExitPending)
 	o.r.Review(o.ada, o.pr, "APPROVED", "", o.r.Ref("refs/heads/topic"))
 	whole := o.settles(0).Transactions[0]
 	p = o.pullRequest()
@@ -74,10 +74,10 @@ func TestGiteaBrowser(t *testing.T) {
 	fork := o.r.Fork(eve)
 	fork.Commit(eve, "idea", hostileTitle, map[string]string{hostileName: hostileText})
 	o.pr = o.r.PullRequest(eve, "eve:idea", "main", hostileTitle)
-	idea := o.settles(cli.ExitPending).Transactions[0]
+	idea := o.settles(console.ExitPending).Transactions[0]
 	o.shows(o.pullRequest(), hostileTitle, hostileName, "/approve "+idea.Fingerprint)
 	o.r.Comment(o.ada, o.pr, "/deny "+idea.Fingerprint+" "+hostileReason)
-	o.settles(cli.ExitDenied)
+	o.settles(console.ExitDenied)
 	p = o.pullRequest()
 	o.shows(p, "Countersign (the pull request itself): Denied by ada", hostileReason, hostileName)
 	said := append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName, "Denied")

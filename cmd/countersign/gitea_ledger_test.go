@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -54,7 +54,7 @@ func (m member) reviews(want int, name string) (stdout, stderr string) {
 func (m member) wantRefused(name, words, hint string) {
 	m.t.Helper()
 	before := m.r.Ref("refs/agent/ledger")
-	stdout, stderr := m.reviews(cli.ExitIO, name)
+	stdout, stderr := m.reviews(console.ExitIO, name)
 	if stdout != "" || !strings.Contains(stderr, words) || !strings.Contains(stderr, "countersign: hint: "+hint) {
 		m.t.Errorf("%s: want the words %q and the hint %q: %s%s", name, words, hint, stdout, stderr)
 	}
@@ -136,7 +136,7 @@ func TestT52Gitea(t *testing.T) {
 		r, m := begin(t, "protected")
 		r.Protect("countersign-ledger", map[string]any{"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{"ada"}})
 		ref := []string{"--ledger-ref", "refs/heads/countersign-ledger", "review", "--push", "--patch", m.newFile("n")}
-		_, stderr := m.does(cli.ExitIO, ref...)
+		_, stderr := m.does(console.ExitIO, ref...)
 		if !strings.Contains(stderr, "Not allowed to push to protected branch countersign-ledger") {
 			t.Error(stderr)
 		}
@@ -153,8 +153,8 @@ func TestT52Gitea(t *testing.T) {
 		m.reviews(0, "n1")
 		m.does(0, "sync")
 		r.Push(bob, ":refs/agent/ledger")
-		m.does(cli.ExitFailed, "sync")
-		m.reviews(cli.ExitFailed, "n2")
+		m.does(console.ExitFailed, "sync")
+		m.reviews(console.ExitFailed, "n2")
 	})
 	t.Run("rights", func(t *testing.T) {
 		r, m := begin(t, "rights")
@@ -211,7 +211,7 @@ func TestT52Gitea(t *testing.T) {
 		_, m := begin(t, "down")
 		m.reviews(0, "n1")
 		server.Kill()
-		_, stderr := m.reviews(cli.ExitIO, "n2")
+		_, stderr := m.reviews(console.ExitIO, "n2")
 		if !strings.Contains(stderr, "502") || !strings.Contains(stderr, "hint: run it again once the server answers") {
 			t.Error(stderr)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
@@ -39,7 +38,7 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 	// The robot's own token does not reach the ledger: nothing happens.
 	h.clone()
 	code, stdout, stderr := h.run("settle", "--pr", fmt.Sprint(h.pr))
-	if code != cli.ExitIO || !strings.Contains(stderr, "vault/ledgers") || !strings.Contains(stderr, "hint: set COUNTERSIGN_LEDGER_TOKEN to a token that may write") || traces(vault) != "" {
+	if code != console.ExitIO || !strings.Contains(stderr, "vault/ledgers") || !strings.Contains(stderr, "hint: set COUNTERSIGN_LEDGER_TOKEN to a token that may write") || traces(vault) != "" {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if s := h.statuses(head); s["countersign"] == "success" {
@@ -51,7 +50,7 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 		h.env[console.LedgerTokenName] = token
 		return h.settle(want)
 	}
-	settle(cli.ExitPending)
+	settle(console.ExitPending)
 	h.r.Review(h.ada, h.pr, "APPROVED", "", head)
 	if done := settle(0); done.Transactions[0].Verdict.State != "approved" {
 		t.Errorf("%+v", done)
@@ -98,7 +97,7 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 		t.Helper()
 		for _, args := range commands {
 			code, stdout, stderr := h.run(args...)
-			if code != cli.ExitIO || !strings.Contains(stderr, says) {
+			if code != console.ExitIO || !strings.Contains(stderr, says) {
 				t.Errorf("%s: %q: %d %s%s", what, args, code, stdout, stderr)
 			}
 		}

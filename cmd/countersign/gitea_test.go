@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 )
 
@@ -140,7 +139,7 @@ func (h *teaHub) proposes() (line string) {
 	if code, _, stderr := h.run("review", "--patch", patch, "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
 		h.Fatal(stderr)
 	}
-	asked := h.settle(cli.ExitPending, "--no-gate", "--bundle", bundle)
+	asked := h.settle(console.ExitPending, "--no-gate", "--bundle", bundle)
 	return "/approve " + asked.Transactions[0].Fingerprint
 }
 
@@ -161,7 +160,7 @@ func TestGiteaCycle(t *testing.T) {
 	// T01: a writer turns ada's comment into an approval, and ada is shown as its author.
 	innocent := h.r.Comment(h.ada, h.pr, "thanks")
 	h.r.EditComment(h.bob, innocent, line)
-	if s := h.settle(cli.ExitPending, "--no-gate"); s.Transactions[0].Verdict.State == "approved" {
+	if s := h.settle(console.ExitPending, "--no-gate"); s.Transactions[0].Verdict.State == "approved" {
 		t.Fatalf("an edited comment approves: %+v", s)
 	}
 	h.r.Comment(h.ada, h.pr, line)
@@ -218,7 +217,7 @@ func TestGiteaGuard(t *testing.T) {
 		head := h.r.Ref("refs/heads/topic")
 		return h.s.Do(h.ada, http.MethodPost, h.r.Path("pulls", h.pr, "merge"), map[string]any{"Do": "merge", "head_commit_id": head}, nil)
 	}
-	h.settle(cli.ExitPending)
+	h.settle(console.ExitPending)
 	first := h.r.Ref("refs/heads/topic")
 	if s := h.statuses(first); s["countersign"] != "pending" && s["countersign"] != "failure" {
 		t.Errorf("before anybody approved: %+v", s)
@@ -235,7 +234,7 @@ func TestGiteaGuard(t *testing.T) {
 		t.Errorf("approved: %+v", s)
 	}
 	h.r.Arrives(h.pr, h.r.Commit(h.bob, "topic", "more", map[string]string{"feature.txt": "another\n"}))
-	h.settle(cli.ExitPending)
+	h.settle(console.ExitPending)
 	if s := h.statuses(h.r.Ref("refs/heads/topic")); s["countersign"] == "success" {
 		t.Errorf("after a push: %+v", s)
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // TestSyncByHelper: who can git push can sync, by Git's credential helpers; what records a
@@ -28,10 +28,10 @@ func TestSyncByHelper(t *testing.T) {
 			t.Errorf("%v: exit code %d, not %d: %s%s", args, code, want, stdout, stderr)
 		}
 	}
-	run(cli.ExitIO, "review", "--push", "--patch", file)
+	run(console.ExitIO, "review", "--push", "--patch", file)
 	run(0, "review", "--patch", file)
 	h.env["GITHUB_ACTIONS"] = "true"
-	run(cli.ExitIO, "sync")
+	run(console.ExitIO, "sync")
 	delete(h.env, "GITHUB_ACTIONS")
 	run(0, "sync")
 	if h.s.Ref(site, "refs/agent/ledger") == "" {

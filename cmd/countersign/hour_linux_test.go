@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -108,7 +108,7 @@ func (h *hour) round(i int) {
 	for _, look := range []string{"diff", "show", "list", "log"} {
 		h.types(0, false, look)
 	}
-	h.types(cli.ExitPending, false, "gate "+id)
+	h.types(console.ExitPending, false, "gate "+id)
 	h.types(0, true, "approve --push "+id, question, "y\n")
 	h.types(0, true, "sync")
 	h.types(0, false, "apply "+id)

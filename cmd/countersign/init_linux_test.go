@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // In a terminal init asks what the Policy is to say, shows what it changes before it
@@ -31,12 +31,12 @@ func TestInitAsks(t *testing.T) {
 		policy  string   // some of it afterwards
 		shown   []string // on the terminal
 	}{
-		{[]string{"init", "--interactive"}, []string{who, "\x04"}, cli.ExitRefused, "", []string{"so nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\x04"}, console.ExitRefused, "", []string{"so nothing was written"}},
 		{[]string{"init", "--interactive"}, []string{who, "maintain\n", many, "2\n", author, "YES\n", gate, "\n", pulls, "open\n"}, 0, "required: 2 ", []string{who + " [write]", many + " [1]", author + " [no]"}},
-		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "n\n"}, cli.ExitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "n\n"}, console.ExitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
 		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "y\n"}, 0, "\napply: {to: pull_request} #", []string{"+  required: 1 ", "+  merge_group:"}},
 		{[]string{"init"}, nil, 0, "required: 1 ", nil},
-		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, cli.ExitRefused, "required: 1 ", []string{"-  merge_group:"}},
+		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, console.ExitRefused, "required: 1 ", []string{"-  merge_group:"}},
 	} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, c.args...)
@@ -61,7 +61,7 @@ func TestInitAsks(t *testing.T) {
 		<-p.more
 	}
 	p.types("\x04")
-	if code, _ := ended(); code != cli.ExitRefused {
+	if code, _ := ended(); code != console.ExitRefused {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 }
@@ -75,7 +75,7 @@ func TestInitMCPAsks(t *testing.T) {
 	for _, c := range []struct {
 		answer string
 		exit   int
-	}{{"n\n", cli.ExitRefused}, {"\x04", cli.ExitRefused}, {"y\n", 0}} {
+	}{{"n\n", console.ExitRefused}, {"\x04", console.ExitRefused}, {"y\n", 0}} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "init", "--mcp")
 		p.answers(write, c.answer)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
@@ -49,7 +49,7 @@ var remoteWays = []remoteWay{
 	{"worktree", false, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx}}} }},
 	{"branch", true, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx, "--to", "branch"}}} }},
 	{"patch", false, func(patchID, patch string) []remoteStep {
-		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: cli.ExitPending}, {args: []string{"approve", patchID}, spared: true}, {args: []string{"run", "--patch", patch}}}
+		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: console.ExitPending}, {args: []string{"approve", patchID}, spared: true}, {args: []string{"run", "--patch", patch}}}
 	}},
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -22,7 +22,7 @@ func TestPagesLinkPullRequest(t *testing.T) {
 	denied, fingerprint := h.propose(addition("more.txt", "more\n"))
 	waiting, _ := h.propose(greetFix)
 	h.says("ada", "/deny "+fingerprint+" not now")
-	h.settle(cli.ExitDenied, "--no-gate")
+	h.settle(console.ExitDenied, "--no-gate")
 	h.clone()
 	h.git(h.dir, "fetch", "-q", "origin", "refs/agent/ledger:refs/agent/ledger")
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestPagesLinkPullRequest(t *testing.T) {
 // is no branch.
 func TestGiteaLinksLead(t *testing.T) {
 	h := newTeaHub(t, map[string]string{".github/countersign.yml": "version: 1\ngate: {bases: [main]}\n"})
-	tx := h.settle(cli.ExitPending).Transactions[0]
+	tx := h.settle(console.ExitPending).Transactions[0]
 	var comments []struct{ Body string }
 	h.s.Must(h.ada, http.MethodGet, h.r.Path("issues", h.pr, "comments"), nil, &comments)
 	if len(comments) != 1 {

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/guard"
@@ -77,7 +76,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a),
 	)...)
 	root.AddCommand(pulls.Command(a, others), guard.Command(a))
-	cli.AddHelp(root)
+	console.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		console.Add(root, func(cmd *cobra.Command) (console.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives
 	}

@@ -21,7 +21,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -391,18 +391,18 @@ func TestMCPAddress(t *testing.T) {
 	s := newServed(t, todoFiles)
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.org:0", "127.0.0.1", "127.0.0.1:x:1", "localhost.example.org:0"} {
 		code, _, errs := runCode(s.command("mcp", "--http="+address))
-		if code != cli.ExitRefused || !strings.Contains(errs, "is no address of this machine alone") {
+		if code != console.ExitRefused || !strings.Contains(errs, "is no address of this machine alone") {
 			t.Errorf("%s: %d %s", address, code, errs)
 		}
 	}
 	short := s.command("mcp", "--http")
 	short.Env = append(short.Env, "COUNTERSIGN_MCP_TOKEN=short")
-	if code, _, errs := runCode(short); code != cli.ExitRefused || !strings.Contains(errs, "shorter than 20 characters") {
+	if code, _, errs := runCode(short); code != console.ExitRefused || !strings.Contains(errs, "shorter than 20 characters") {
 		t.Errorf("a short token: %d %s", code, errs)
 	}
 	blank := s.command("mcp", "--http")
 	blank.Env = append(blank.Env, "COUNTERSIGN_MCP_TOKEN=0123456789 abcdefghij")
-	if code, _, errs := runCode(blank); code != cli.ExitRefused || !strings.Contains(errs, "has a character that no bearer token has") {
+	if code, _, errs := runCode(blank); code != console.ExitRefused || !strings.Contains(errs, "has a character that no bearer token has") {
 		t.Errorf("a token with a blank: %d %s", code, errs)
 	}
 	const given = "0123456789abcdefghij"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // newcomer is a repository whose owner begins, with changes of three files that are not committed.
@@ -74,7 +74,7 @@ func TestNewcomerScript(t *testing.T) {
 		out, errs := s.run(exit, args...)
 		lines += strings.Count(out+errs, "\n")
 	}
-	read(cli.ExitPending, "run", "--worktree")
+	read(console.ExitPending, "run", "--worktree")
 	read(0, "approve", s.newest())
 	read(0, "run")
 	s.commit()
@@ -89,15 +89,15 @@ func TestNewcomerLines(t *testing.T) {
 	long(t)
 	t.Parallel()
 	s := newcomer(t)
-	s.run(cli.ExitPending, "run", "--worktree")
+	s.run(console.ExitPending, "run", "--worktree")
 	id := s.newest()
 	for _, c := range []struct {
 		exit int
 		args string
 	}{
-		{0, "review --worktree"}, {cli.ExitPending, "run --worktree"}, {cli.ExitPending, "gate"}, {cli.ExitPending, "apply"}, {cli.ExitPending, "wait --timeout 0.01s"},
-		{0, "status"}, {0, ""}, {0, "validate"}, {cli.ExitRefused, "approve"}, {0, "approve TX"}, {0, "approve TX"}, {0, "gate TX"}, {0, "run TX"}, {0, "run TX"}, {0, "apply TX"},
-		{0, "validate TX"}, {0, "gate TX"}, {cli.ExitRefused, "close TX"}, {cli.ExitRefused, "deny TX -m no"}, {0, "status"}, {0, "wait TX"}, {0, "doctor"},
+		{0, "review --worktree"}, {console.ExitPending, "run --worktree"}, {console.ExitPending, "gate"}, {console.ExitPending, "apply"}, {console.ExitPending, "wait --timeout 0.01s"},
+		{0, "status"}, {0, ""}, {0, "validate"}, {console.ExitRefused, "approve"}, {0, "approve TX"}, {0, "approve TX"}, {0, "gate TX"}, {0, "run TX"}, {0, "run TX"}, {0, "apply TX"},
+		{0, "validate TX"}, {0, "gate TX"}, {console.ExitRefused, "close TX"}, {console.ExitRefused, "deny TX -m no"}, {0, "status"}, {0, "wait TX"}, {0, "doctor"},
 	} {
 		out, errs := s.run(c.exit, strings.Fields(strings.ReplaceAll(c.args, "TX", id))...)
 		if n := strings.Count(out+errs, "\n"); n > 8 {
@@ -117,7 +117,7 @@ func TestNewcomerLater(t *testing.T) {
 	t.Parallel()
 	s := newcomer(t)
 	for _, answers := range [][]string{{question, "\n"}, {question, "n\n"}, {question, "d\n", "Why? (empty: do not deny) > ", "\n"}} {
-		text := newTerminal(t).shows(s.command("run", "--worktree"), cli.ExitPending, answers...)
+		text := newTerminal(t).shows(s.command("run", "--worktree"), console.ExitPending, answers...)
 		if strings.Contains(text, "error") || s.decisions(s.newest()) != 0 {
 			t.Errorf("%q:\n%s", answers, text)
 		}
@@ -141,7 +141,7 @@ func TestNewcomerColumns(t *testing.T) {
 	for _, args := range [][]string{{"show"}, {"gate"}, {"status"}, {"run"}, {"close"}} {
 		p := newTerminal(t)
 		check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 200, Col: 80}))
-		exit := map[string]int{"gate": cli.ExitPending, "run": cli.ExitPending}[args[0]]
+		exit := map[string]int{"gate": console.ExitPending, "run": console.ExitPending}[args[0]]
 		wide, errs := "", ""
 		if args[0] != "close" {
 			wide, errs = s.run(exit, args...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -65,14 +65,14 @@ func TestNewerProgram(t *testing.T) {
 			{"export", id, "--out", "o"}, {"audit"}, {"audit", "--commit", "HEAD"}, {"audit", "--branch", "main"}, {"attest", id}, {"site", "--out", "../pages"},
 		} {
 			code, out, errs := runIn(old.repo, old.getenv, args...)
-			if code != cli.ExitNewer || !strings.Contains(errs, "was written by a newer countersign, needs at least 1.1") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
+			if code != console.ExitNewer || !strings.Contains(errs, "was written by a newer countersign, needs at least 1.1") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
 				t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
 			}
 		}
-		if out, _ := old.run(cli.ExitFailed, "evidence", "--branch", "main"); !strings.Contains(out, "unreadable: the ledger was written by a newer countersign") { // of many repositories it is one
+		if out, _ := old.run(console.ExitFailed, "evidence", "--branch", "main"); !strings.Contains(out, "unreadable: the ledger was written by a newer countersign") { // of many repositories it is one
 			t.Errorf("%s", out)
 		}
-		old.run(cli.ExitRefused, "ledger", "accept-tip", before, "--reason", "x")
+		old.run(console.ExitRefused, "ledger", "accept-tip", before, "--reason", "x")
 		if tip() != before || old.git("status", "--porcelain") != "" {
 			t.Errorf("something was written: %s, %s", tip(), old.git("status", "--porcelain"))
 		}
@@ -94,7 +94,7 @@ func TestNewerProgram(t *testing.T) {
 			{"close", id}, {"attest", id},
 		} {
 			code, out, errs := runIn(old.repo, old.getenv, args...)
-			if code != cli.ExitNewer || !strings.Contains(out+errs, "was written by a newer countersign, needs at least 2.0") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
+			if code != console.ExitNewer || !strings.Contains(out+errs, "was written by a newer countersign, needs at least 2.0") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
 				t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
 			}
 		}
@@ -115,7 +115,7 @@ func TestNewerProgram(t *testing.T) {
 			old.git("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "newer")
 			for _, args := range [][]string{{"policy", "check"}, {"gate", id}, {"apply", id}, {"approve", id, "--fingerprint", fingerprint}, {"review", "../new.patch"}} {
 				code, out, errs := runIn(old.repo, old.getenv, args...)
-				if code != cli.ExitNewer || !strings.Contains(errs, "the Policy was written by a newer countersign, needs at least ") || strings.Contains(errs, "not known") {
+				if code != console.ExitNewer || !strings.Contains(errs, "the Policy was written by a newer countersign, needs at least ") || strings.Contains(errs, "not known") {
 					t.Errorf("%s with version: %s: exit %d\n%s%s", args, version, code, out, errs)
 				}
 			}

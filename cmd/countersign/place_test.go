@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -148,7 +147,7 @@ func (h *hub) closed(what, says string) {
 	before := []string{h.refs(site), h.refs(ledgers), h.refs("eve/ledgers"), h.git(h.dir, "for-each-ref", "refs/agent")}
 	for _, args := range h.stages() {
 		code, stdout, stderr := h.run(args...)
-		if code == 0 || code == cli.ExitPending || code == cli.ExitDenied || !strings.Contains(stderr, says) || strings.Contains(stdout+stderr, h.env[console.LedgerTokenName]+"x") {
+		if code == 0 || code == console.ExitPending || code == console.ExitDenied || !strings.Contains(stderr, says) || strings.Contains(stdout+stderr, h.env[console.LedgerTokenName]+"x") {
 			h.Errorf("%s: %q: %d %s%s", what, args, code, stdout, stderr)
 		}
 	}
@@ -246,7 +245,7 @@ func TestLedgerElsewhereReadOnly(t *testing.T) {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr := h.run("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
-	if code != cli.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+console.LedgerTokenName) {
+	if code != console.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+console.LedgerTokenName) {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if h.refs(ledgers) != before {
@@ -315,13 +314,13 @@ func TestLedgerElsewhereWithoutToken(t *testing.T) {
 			h.git(h.dir, "config", key, number)
 		}
 		code, stdout, stderr := h.run(review...)
-		if code != cli.ExitIO || number == "" && !(strings.Contains(stderr, "hint: set COUNTERSIGN_TOKEN to a token that may read the repository\n") && strings.Contains(stderr, key)) {
+		if code != console.ExitIO || number == "" && !(strings.Contains(stderr, "hint: set COUNTERSIGN_TOKEN to a token that may read the repository\n") && strings.Contains(stderr, key)) {
 			t.Errorf("%q: %d %s%s", number, code, stdout, stderr)
 		}
 	}
 	h.git(h.dir, "remote", "add", "upstream", h.s.URL+"/"+site+".git")
 	h.git(h.dir, "config", key, fmt.Sprint(h.id))
-	if code, _, stderr := h.run(append(review, "--remote", "upstream")...); code != cli.ExitIO || !strings.Contains(stderr, "remote.upstream.repositoryId") {
+	if code, _, stderr := h.run(append(review, "--remote", "upstream")...); code != console.ExitIO || !strings.Contains(stderr, "remote.upstream.repositoryId") {
 		t.Errorf("the number of another remote: %d %s", code, stderr)
 	}
 	if refs := h.refs(ledgers); refs != "" {
@@ -361,7 +360,7 @@ func TestT86NumberOfAnotherHost(t *testing.T) {
 	for _, remote := range []string{"eve", eve.URL + "/" + site + ".git"} {
 		for _, args := range [][]string{{"list", "--push"}, {"sync"}} {
 			code, stdout, stderr := h.run(append(args, "--forge", "gitea", "--remote", remote)...)
-			if code != cli.ExitIO || !strings.Contains(stderr, "(COUNTERSIGN_TOKEN_HOST names its host") {
+			if code != console.ExitIO || !strings.Contains(stderr, "(COUNTERSIGN_TOKEN_HOST names its host") {
 				t.Errorf("%q: %d %s%s", args, code, stdout, stderr)
 			}
 			if what := sent.Load(); what != nil {
@@ -387,7 +386,7 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 	h.ledgerToken("write", ledgers)
 	h.env["GITHUB_REF"] = "refs/heads/main"
 	for _, args := range [][]string{{"list", "--push"}, {"settle", "--pr", fmt.Sprint(h.pr)}} {
-		if code, stdout, stderr := h.run(args...); code != cli.ExitFailed || !strings.Contains(stderr, "is gone") {
+		if code, stdout, stderr := h.run(args...); code != console.ExitFailed || !strings.Contains(stderr, "is gone") {
 			t.Errorf("%q: %d %s%s", args, code, stdout, stderr)
 		}
 	}
@@ -401,7 +400,7 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 	if code, stdout, stderr := h.run("list", "--push"); code != 0 || !strings.Contains(stdout, "tx_") {
 		t.Errorf("once it is there: %d %s%s", code, stdout, stderr)
 	}
-	h.settle(cli.ExitPending, "--no-gate")
+	h.settle(console.ExitPending, "--no-gate")
 	h.noLedger(site)
 }
 
@@ -434,18 +433,18 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 	h.says("ada", "/approve "+fingerprint)
 	h.clone()
 	h.env[console.LedgerTokenName] = token
-	out := h.settle(cli.ExitRefused, "--no-gate")
+	out := h.settle(console.ExitRefused, "--no-gate")
 	if len(out.NeedsChecks) > 0 {
 		t.Errorf("a job is started with the ledger: %+v", out)
 	}
-	if code, stdout, stderr := h.run("settle", "--no-gate", "--all"); code != cli.ExitRefused || !strings.Contains(stderr, "is handed the ledger") {
+	if code, stdout, stderr := h.run("settle", "--no-gate", "--all"); code != console.ExitRefused || !strings.Contains(stderr, "is handed the ledger") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	h.clone()
 	h.env[console.LedgerTokenName] = token
 	dir := filepath.Join(t.TempDir(), "site")
 	h.env["INPUT_STAGE"], h.env["INPUT_OUT"], h.env["GITHUB_OUTPUT"] = "site", dir, h.write("output", "")
-	if code, stdout, stderr := h.run("action"); code != cli.ExitRefused || !strings.Contains(stderr, " init --pages --redact\n") {
+	if code, stdout, stderr := h.run("action"); code != console.ExitRefused || !strings.Contains(stderr, " init --pages --redact\n") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(dir); err == nil {

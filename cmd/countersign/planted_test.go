@@ -18,7 +18,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
@@ -229,7 +228,7 @@ func (p *planting) wholeLife() {
 		review = append(review, p.flags...)
 	}
 	if p.refused {
-		p.run(cli.ExitRefused, review...)
+		p.run(console.ExitRefused, review...)
 		return
 	}
 	p.run(succeeds, review...)

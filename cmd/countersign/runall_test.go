@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -119,7 +118,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 	check(t, err)
 	var out bytes.Buffer
 	app := console.Process{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
-	if code := Main(app); code != cli.ExitFailed || !strings.Contains(out.String(), " 2 applied, 2 does not verify") {
+	if code := Main(app); code != console.ExitFailed || !strings.Contains(out.String(), " 2 applied, 2 does not verify") {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}
 	for _, id := range ids[:2] {
@@ -164,7 +163,7 @@ func TestT41RunAllKilled(t *testing.T) {
 		}
 		again, _ := run()
 		_ = again.Wait()
-		if code := again.ProcessState.ExitCode(); code != cli.ExitPending {
+		if code := again.ProcessState.ExitCode(); code != console.ExitPending {
 			t.Fatalf("kill %d: run again ends with %d", n, code)
 		}
 		crowdIsDone(t, s, all, approved)
@@ -220,7 +219,7 @@ func BenchmarkRunAll(b *testing.B) {
 				cmd := exec.Command(program, "-C", dir, "run", "--all", "--to", to, "--json")
 				out, err := cmd.Output()
 				ours += time.Since(began)
-				if cmd.ProcessState.ExitCode() != cli.ExitPending {
+				if cmd.ProcessState.ExitCode() != console.ExitPending {
 					b.Fatalf("%v\n%.2000s", err, out)
 				}
 				if n := strings.Count(string(out), `"status":"completed"`); n != approved {

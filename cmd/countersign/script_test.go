@@ -28,7 +28,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -420,7 +419,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("wider than a terminal: %s", line)
 		}
 	}
-	for _, g := range cli.Groups {
+	for _, g := range console.Groups {
 		for _, name := range strings.Fields(g.Common + " " + g.Rare) {
 			if c, _, err := root.Find([]string{name}); name != "completion" && (err != nil || c.Name() != name || c.GroupID != g.Title) {
 				t.Errorf("%s has %s, which is no command of it", g.Title, name)
@@ -458,7 +457,7 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			refused = true
-			if code := console.CodeOf(err); code != cli.ExitRefused {
+			if code := console.CodeOf(err); code != console.ExitRefused {
 				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
 			}
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -111,7 +110,7 @@ func TestServeClientGone(t *testing.T) {
 		if !stdin {
 			check(t, in.Close())
 		}
-		if _, killed := cmd.Wait().(*exec.ExitError); killed && cmd.ProcessState.ExitCode() != cli.ExitIO {
+		if _, killed := cmd.Wait().(*exec.ExitError); killed && cmd.ProcessState.ExitCode() != console.ExitIO {
 			t.Errorf("the server ended with %v", cmd.ProcessState)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
@@ -37,7 +37,7 @@ func TestServeDenySticks(t *testing.T) {
 		s.refused(codeInternal, "Apply failed: "+id+" was denied", "apply/execute", obj{"transactionId": id})
 		s.refused(codeParams, "is closed: denied", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
 		s.refused(codeParams, "denied by Ada", "turn/start", proposal)
-		if exit := s.ask("turn/start", proposal).Err.Data.Exit; exit != cli.ExitDenied {
+		if exit := s.ask("turn/start", proposal).Err.Data.Exit; exit != console.ExitDenied {
 			t.Errorf("data.exit is %d", exit)
 		}
 		s.refused(codeParams, "is closed", "tx/close", obj{"transactionId": id})

@@ -17,7 +17,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -200,7 +199,7 @@ func (h *hub) propose(diff string) (tx, fingerprint string) {
 	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
 		h.Fatalf("exit code %d: %s", code, stderr)
 	}
-	s := h.settle(cli.ExitPending, "--no-gate", "--bundle", bundle)
+	s := h.settle(console.ExitPending, "--no-gate", "--bundle", bundle)
 	if len(s.Transactions) == 0 {
 		h.Fatal("nothing was proposed")
 	}
@@ -292,7 +291,7 @@ func TestT10AppliedCommitIsOfAnAccount(t *testing.T) {
 			h.env["INPUT_TOKEN"] = h.token
 		}
 		bundle := h.write("bundle.json", strings.Replace(bundleOf(greetFix, ""), `"greet"`, `"greet [skip ci] ***NO_CI*** [Actions Skip] skip-checks: true"`, 1))
-		fingerprint := h.settle(cli.ExitPending, "--no-gate", "--bundle", bundle).Transactions[0].Fingerprint
+		fingerprint := h.settle(console.ExitPending, "--no-gate", "--bundle", bundle).Transactions[0].Fingerprint
 		h.says("ada", "/approve "+fingerprint)
 		h.settle(0, "--no-gate")
 		said := h.s.Git(site, "log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B", "topic")
@@ -310,7 +309,7 @@ func TestT10AppliedCommitIsOfAnAccount(t *testing.T) {
 			}
 		}
 		h.on(githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: h.pr})
-		guarded := h.settle(cli.ExitPending)
+		guarded := h.settle(console.ExitPending)
 		if len(guarded.Transactions) == 0 || len(guarded.Notes) > 0 {
 			t.Errorf("the pull request's own diff: %+v", guarded)
 		}
@@ -325,10 +324,10 @@ func TestSettleSixWaiting(t *testing.T) {
 	for n := range 6 {
 		h.propose(fmt.Sprintf("diff --git a/new%d.txt b/new%d.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new%d.txt\n@@ -0,0 +1 @@\n+new\n", n, n, n))
 	}
-	h.settle(cli.ExitPending, "--no-gate") // the comment may still be of the last
+	h.settle(console.ExitPending, "--no-gate") // the comment may still be of the last
 	h.clone()
 	h.s.ResetRequests()
-	out := h.settle(cli.ExitPending, "--no-gate")
+	out := h.settle(console.ExitPending, "--no-gate")
 	rest := 0
 	for _, r := range h.s.Requests() {
 		if r.Kind != "rest" {

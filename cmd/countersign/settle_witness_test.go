@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/pipeline/witness"
@@ -71,7 +71,7 @@ func TestT79SettleWitnesses(t *testing.T) {
 	if one == "" {
 		t.Fatal("no checkpoint is kept")
 	}
-	s := h.settle(cli.ExitPending)
+	s := h.settle(console.ExitPending)
 	if !told(s, "witness south.example did not sign: it cannot be reached") || told(s, "north.example") {
 		t.Errorf("%q", s.Notes)
 	}
@@ -81,7 +81,7 @@ func TestT79SettleWitnesses(t *testing.T) {
 	if code, out, errs := h.run("audit", "--no-push", "--witnesses", names, "--quorum", "1"); code != 0 || !strings.Contains(out, "all there are") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
-	if code, out, _ := h.run("audit", "--no-push", "--witnesses", names, "--quorum", "2"); code != cli.ExitFailed {
+	if code, out, _ := h.run("audit", "--no-push", "--witnesses", names, "--quorum", "2"); code != console.ExitFailed {
 		t.Errorf("%d %s", code, out)
 	}
 
@@ -104,7 +104,7 @@ func TestT79SettleWitnesses(t *testing.T) {
 		},
 	} {
 		broken()
-		if code, _, _ := h.run("settle", "--json", "--pr", fmt.Sprint(h.pr)); code == 0 || code == cli.ExitPending {
+		if code, _, _ := h.run("settle", "--json", "--pr", fmt.Sprint(h.pr)); code == 0 || code == console.ExitPending {
 			t.Errorf("%s: exit code %d", name, code)
 		}
 	}

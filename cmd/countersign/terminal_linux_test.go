@@ -15,8 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
 // A pseudoTerminal is the two ends of a pty: the program has inner, the person
@@ -145,10 +143,10 @@ func TestAsk(t *testing.T) {
 		greet   string
 		verdict string
 	}{
-		{"No\n", map[string]string{"NO_COLOR": "1"}, cli.ExitPending, "hello\n", "waits for approval"},
-		{"\n", nil, cli.ExitPending, "hello\n", "waits for approval"},
-		{"\x04", nil, cli.ExitPending, "hello\n", "waits for approval"}, // the end of the input
-		{"y\x04\x04", nil, cli.ExitPending, "hello\n", "waits for approval"},
+		{"No\n", map[string]string{"NO_COLOR": "1"}, console.ExitPending, "hello\n", "waits for approval"},
+		{"\n", nil, console.ExitPending, "hello\n", "waits for approval"},
+		{"\x04", nil, console.ExitPending, "hello\n", "waits for approval"}, // the end of the input
+		{"y\x04\x04", nil, console.ExitPending, "hello\n", "waits for approval"},
 		{"Yes\n", nil, 0, "hello, world\n", "Applied"},
 	} {
 		p := newTerminal(t)
@@ -180,13 +178,13 @@ func TestAsk(t *testing.T) {
 	}
 	p.types("d\n")
 	p.answers("Why? (empty: do not deny) > ", "\n")
-	if code, out := ended(); code != cli.ExitPending {
+	if code, out := ended(); code != console.ExitPending {
 		t.Errorf("a denial without a reason: exit %d\n%s", code, out)
 	}
 	p = newTerminal(t)
 	ended = p.starts(s.repo, nil, "run")
 	p.answers(question, "d\n", "Why? (empty: do not deny) > ", "no\n")
-	if code, out := ended(); code != cli.ExitDenied || !strings.Contains(out, "Denied") {
+	if code, out := ended(); code != console.ExitDenied || !strings.Contains(out, "Denied") {
 		t.Errorf("a denial: exit %d\n%s", code, out)
 	}
 }
@@ -203,7 +201,7 @@ func TestT70TypedBefore(t *testing.T) {
 		ended := p.starts(s.repo, nil, "run", "--patch", file)
 		p.awaits(question)
 		p.types("\n")
-		if code, out := ended(); code != cli.ExitPending || s.read("greet.txt") != "hello\n" {
+		if code, out := ended(); code != console.ExitPending || s.read("greet.txt") != "hello\n" {
 			t.Errorf("%q typed before: exit %d, greet.txt is %q\n%s", before, code, s.read("greet.txt"), out)
 		}
 		p = newTerminal(t)
@@ -225,13 +223,13 @@ func TestT70NotEmptied(t *testing.T) {
 	p.types("y\n")
 	code, out := p.starts(s.repo, nil, "run", "--patch", file)()
 	p.awaits("not asked")
-	if code != cli.ExitPending || !strings.Contains(out, " approve ") || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
+	if code != console.ExitPending || !strings.Contains(out, " approve ") || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 
 	cmd := s.command("run")
 	cmd.Stdin = strings.NewReader("y\ny\n")
-	if code, _, errs := runCode(cmd); code != cli.ExitPending || strings.Contains(errs, question) || s.read("greet.txt") != "hello\n" {
+	if code, _, errs := runCode(cmd); code != console.ExitPending || strings.Contains(errs, question) || s.read("greet.txt") != "hello\n" {
 		t.Errorf("stdin is a pipe: exit %d\n%s", code, errs)
 	}
 }
@@ -281,7 +279,7 @@ func TestWorking(t *testing.T) {
 		code, out := p.starts(s.repo, c.env, append(c.args, "wait", "--timeout", "300ms", "--every", "50ms")...)()
 		_, _ = p.inner.WriteString("end\n")
 		p.awaits("end")
-		if text := p.text(); code != cli.ExitPending || strings.Contains(out, "working") || strings.Contains(text, "working") {
+		if text := p.text(); code != console.ExitPending || strings.Contains(out, "working") || strings.Contains(text, "working") {
 			t.Errorf("%q %v: exit %d, %q, %q", c.args, c.env, code, out, text)
 		}
 	}
@@ -292,7 +290,7 @@ func TestWorking(t *testing.T) {
 	code, out := ended()
 	p.awaits("countersign: error")
 	text := p.text()
-	if code != cli.ExitRefused || strings.Contains(out, "working") {
+	if code != console.ExitRefused || strings.Contains(out, "working") {
 		t.Errorf("exit %d, %q, %q", code, out, text)
 	}
 	if last := text[:strings.Index(text, "countersign: error")]; !strings.HasSuffix(last, " \r") && !strings.HasSuffix(last, " \r\x1b[31m") {

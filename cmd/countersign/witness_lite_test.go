@@ -27,8 +27,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
 // A litewitness is torchwood's witness, a real one of another author (filippo.io/torchwood), with its own
@@ -157,9 +155,9 @@ func TestT79Litewitness(t *testing.T) {
 	for _, w := range []string{"one", "two", "ours"} {
 		saying(text, "witness "+w+".example did not sign: it has seen another history of this ledger (422)")
 	}
-	saying(run(forged, cli.ExitFailed, "audit", "--witnesses", names, "--quorum", "1"), "WITNESS")
+	saying(run(forged, console.ExitFailed, "audit", "--witnesses", names, "--quorum", "1"), "WITNESS")
 	gitIn(t, forged, "fetch", "-q", r, "+refs/agent/ledger-checkpoints:refs/agent/ledger-checkpoints")
-	saying(run(forged, cli.ExitFailed, "audit", "--witnesses", names, "--quorum", "1"), "the ledger was made anew")
+	saying(run(forged, console.ExitFailed, "audit", "--witnesses", names, "--quorum", "1"), "the ledger was made anew")
 
 	// Set back with its checkpoints: who asks the real witnesses is told.
 	b.propose(r, "e")
@@ -168,7 +166,7 @@ func TestT79Litewitness(t *testing.T) {
 	gitIn(t, reader, "fetch", "-q", "origin", "refs/agent/ledger:refs/agent/ledger", "refs/agent/ledger-checkpoints:refs/agent/ledger-checkpoints")
 	run(r, 0, "witness", "--witnesses", names, "--quorum", "3")
 	run(reader, 0, "audit", "--witnesses", names, "--quorum", "2")
-	saying(run(reader, cli.ExitFailed, "audit", "--witnesses", names, "--quorum", "2", "--ask"), "witness one.example has seen 7 commits, and the newest checkpoint here has 6")
+	saying(run(reader, console.ExitFailed, "audit", "--witnesses", names, "--quorum", "2", "--ask"), "witness one.example has seen 7 commits, and the newest checkpoint here has 6")
 
 	// One is down, one lies: it answers with what it signed before. The third is ours.
 	b.propose(r, "f")
@@ -270,7 +268,7 @@ func TestT57WitnessByHand(t *testing.T) {
 	// A signature of another time says nothing of now, as one that is replayed.
 	b.run(r, 0, "audit", "--witnesses", names, "--quorum", "1", "--ask")
 	b.ahead = time.Hour
-	if text := b.run(r, cli.ExitFailed, "audit", "--witnesses", names, "--quorum", "1", "--ask"); !strings.Contains(text, "which is not now") {
+	if text := b.run(r, console.ExitFailed, "audit", "--witnesses", names, "--quorum", "1", "--ask"); !strings.Contains(text, "which is not now") {
 		t.Error(text)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -97,14 +96,14 @@ func (f *agentFlags) check(names, command []string) error {
 	_, known := agent.ProfileOf(f.profile, "")
 	withheld := slices.ContainsFunc(f.env, agent.Withheld)
 	return cmp.Or(
-		cli.RefuseIf(!left && len(command) == 0, "no command is given", "countersign agent -- claude"),
-		cli.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --",
+		console.RefuseIf(!left && len(command) == 0, "no command is given", "countersign agent -- claude"),
+		console.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --",
 			"countersign agent -- "+strings.Join(slices.Concat(names, command), " ")),
-		cli.RefuseIf(f.resume && f.discard || f.discard && len(command) > 0, "--discard runs nothing", "leave out the rest"),
-		cli.RefuseIf(left && f.withChanges, "a scratch tree that was left is as it was left", "leave out --with-changes"),
-		cli.RefuseIf(!known, fmt.Sprintf("no profile is called %+q", f.profile), "--profile "+strings.Join(agent.ProfileNames(), ", ")),
-		cli.RefuseIf(withheld, "no agent gets a variable of countersign's, or one that leads to your keys", "leave it out of --env"),
-		cli.RefuseIf(f.unheld && f.noNetwork, "without the sandbox nothing keeps it from the network", "leave out one of them"),
+		console.RefuseIf(f.resume && f.discard || f.discard && len(command) > 0, "--discard runs nothing", "leave out the rest"),
+		console.RefuseIf(left && f.withChanges, "a scratch tree that was left is as it was left", "leave out --with-changes"),
+		console.RefuseIf(!known, fmt.Sprintf("no profile is called %+q", f.profile), "--profile "+strings.Join(agent.ProfileNames(), ", ")),
+		console.RefuseIf(withheld, "no agent gets a variable of countersign's, or one that leads to your keys", "leave it out of --env"),
+		console.RefuseIf(f.unheld && f.noNetwork, "without the sandbox nothing keeps it from the network", "leave out one of them"),
 	)
 }
 
@@ -182,7 +181,7 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 		s.Say("the scratch tree %s is left: %s runs it there once more", report.Clean(t.Dir()), again)
 	}
 	if err == nil && exit != 0 {
-		err = &cli.ExitError{Code: exit}
+		err = &console.ExitError{Code: exit}
 	}
 	return done, err
 }
@@ -268,7 +267,7 @@ func applied(ctx context.Context, s *session.Session, t *agent.Tree) (all bool, 
 func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree) (exit int, err error) {
 	profile, known := agent.ProfileOf(t.Profile, t.Command[0])
 	if !known {
-		return 0, &cli.UsageError{Message: fmt.Sprintf("no profile is called %+q", t.Profile), Hint: "--profile " + strings.Join(agent.ProfileNames(), ", ")}
+		return 0, &console.UsageError{Message: fmt.Sprintf("no profile is called %+q", t.Profile), Hint: "--profile " + strings.Join(agent.ProfileNames(), ", ")}
 	}
 	empty, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -316,7 +315,7 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 	if f.detach {
 		done, err = reviewChange(ctx, s, f.review)
 		if err == nil {
-			err = &cli.ExitError{Code: cli.ExitPending}
+			err = &console.ExitError{Code: console.ExitPending}
 		}
 	} else {
 		done, err = run(ctx, s, f.review, o, nil)

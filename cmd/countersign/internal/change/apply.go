@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -34,7 +33,7 @@ checks on its tree, and moves the branch or ref to it; no working tree is involv
 		Example: `  countersign apply --dry-run
   countersign apply tx_01J --json
   countersign apply --to branch --branch fixes`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: a.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			o, err := f.Options(dryRun)
 			if err != nil {
@@ -129,10 +128,10 @@ without a finding is completed and closed; a closed one is only checked again.
 With --dir it checks a transaction directory that was exported or sent.`,
 		Example: `  countersign validate
   countersign validate --dir ./evidence --json`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: a.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if dir != "" && len(args) > 0 {
-				return console.Outcome{}, &cli.UsageError{Message: "both a transaction and --dir were given", Hint: "give one of them"}
+				return console.Outcome{}, &console.UsageError{Message: "both a transaction and --dir were given", Hint: "give one of them"}
 			}
 			if dir != "" {
 				return console.Outcome{}, validateDir(a, dir)
@@ -152,7 +151,7 @@ With --dir it checks a transaction directory that was exported or sent.`,
 
 func validateDir(c *console.Console, dir string) error {
 	if info, err := os.Stat(c.Path(dir)); err != nil || !info.IsDir() {
-		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
+		return &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
 	found, isForeign := pipeline.CheckForeign(os.DirFS(c.Path(dir)))
 	note := ""
@@ -199,7 +198,7 @@ func showValidation(c *console.Console, what, note string, v canon.Report, statu
 		return err
 	}
 	if errors.As(canon.ErrorOf(v.Violations), new(*canon.NewerError)) {
-		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
+		return &console.ExitError{Code: console.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
+	return &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -31,16 +30,16 @@ somebody's word about that tree.
 
 In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 		Example: "  countersign checks tx_01J --out results.json\n  countersign run tx_01J --checks results.json",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if f.out == "" {
-				return console.Outcome{}, &cli.UsageError{Message: "no file for the results was named", Hint: "--out FILE"}
+				return console.Outcome{}, &console.UsageError{Message: "no file for the results was named", Hint: "--out FILE"}
 			}
 			if f.tree != "" && (len(args) > 0 || f.patch != "") {
-				return console.Outcome{}, &cli.UsageError{Message: "--tree was given beside a transaction or a patch", Hint: "--tree COMMIT stands alone"}
+				return console.Outcome{}, &console.UsageError{Message: "--tree was given beside a transaction or a patch", Hint: "--tree COMMIT stands alone"}
 			}
 			if f.tree != "" && !canon.IsGitID(f.tree) {
-				return console.Outcome{}, &cli.UsageError{Message: fmt.Sprintf("%+q is not a commit's id", f.tree), Hint: "give all its digits, as git rev-parse prints them"}
+				return console.Outcome{}, &console.UsageError{Message: fmt.Sprintf("%+q is not a commit's id", f.tree), Hint: "give all its digits, as git rev-parse prints them"}
 			}
 			o, err := to.Options(true)
 			if err != nil {
@@ -103,5 +102,5 @@ func runChecks(ctx context.Context, s *session.Session, o pipeline.ApplyOptions,
 	if err := s.Result(results, text); err != nil || failed == 0 {
 		return done, err
 	}
-	return done, &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s failed", report.Counted(failed, "required command"))}
+	return done, &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%s failed", report.Counted(failed, "required command"))}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/review"
@@ -19,7 +18,7 @@ func ExplainCommand(c *console.Console) *cobra.Command {
 		Use:     "explain --patch FILE",
 		Short:   "Say which rules apply to a patch, path by path, and which approvals it needs",
 		Example: "  countersign policy explain --patch fix.patch",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return policyExplain(cmd.Context(), c, f) },
 	}
 	f.Add(explain)

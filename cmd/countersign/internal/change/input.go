@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -181,11 +180,11 @@ func writeBundle(ctx context.Context, s *session.Session, f reviewFlags) (out co
 func Proposed(ctx context.Context, s *session.Session, f reviewFlags) (in input.Change, name string, err error) {
 	switch given := f.given(); {
 	case f.from != "" && f.patch == "":
-		return in, "", &cli.UsageError{Message: "--from says what a file is, and none is given", Hint: "name it behind the format, or - for stdin"}
+		return in, "", &console.UsageError{Message: "--from says what a file is, and none is given", Hint: "name it behind the format, or - for stdin"}
 	case len(given) == 0:
-		return in, "", &cli.UsageError{Message: "no patch given", Hint: "name one with --patch FILE, or --patch - for stdin"}
+		return in, "", &console.UsageError{Message: "no patch given", Hint: "name one with --patch FILE, or --patch - for stdin"}
 	case len(given) > 1:
-		return in, "", &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
+		return in, "", &console.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
 	}
 	asked, err := f.asked()
 	if err != nil {
@@ -210,7 +209,7 @@ func Proposed(ctx context.Context, s *session.Session, f reviewFlags) (in input.
 func placed(ctx context.Context, s *session.Session, in input.Change, f reviewFlags) (_ input.Change, err error) {
 	if f.base != "" {
 		if in.Kind == input.KindWorktree || f.pr > 0 || f.suggestion != "" || f.to != policy.ToBranch && f.to != policy.ToRef {
-			return in, &cli.UsageError{Message: "--base is for a change that goes to a branch or a ref: the working tree is at HEAD, and a pull request at its head", Hint: "--to branch"}
+			return in, &console.UsageError{Message: "--base is for a change that goes to a branch or a ref: the working tree is at HEAD, and a pull request at its head", Hint: "--to branch"}
 		}
 		if in.Base, err = session.CodeCommit(ctx, s.Repo, f.base); err != nil {
 			return in, err
@@ -218,7 +217,7 @@ func placed(ctx context.Context, s *session.Session, in input.Change, f reviewFl
 	}
 	if f.below != "" {
 		if dir := filepath.ToSlash(filepath.Clean(f.below)); !in.IsDiff() {
-			err = &cli.UsageError{Message: "--below is for the names in a diff", Hint: "leave them out"}
+			err = &console.UsageError{Message: "--below is for the names in a diff", Hint: "leave them out"}
 		} else if err = patch.CheckPath(dir); err == nil {
 			in = in.Below(dir)
 		}
@@ -276,7 +275,7 @@ func readInside(c *console.Console, dir, name string, limit int64) ([]byte, erro
 		return nil, console.FileError(full, err)
 	}
 	if !there.Mode().IsRegular() {
-		return nil, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: not a regular file", full)}
+		return nil, &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("%s: not a regular file", full)}
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
 	if err != nil {
@@ -317,7 +316,7 @@ func readChange(ctx context.Context, s *session.Session, f reviewFlags, p policy
 		return in, "working tree", err
 	case f.recipe != "":
 		if f.recipe != "remove-todo" {
-			return in, "", &cli.UsageError{Message: fmt.Sprintf("no recipe is called %+q", f.recipe), Hint: "the only recipe is: --recipe remove-todo --needle TEXT"}
+			return in, "", &console.UsageError{Message: fmt.Sprintf("no recipe is called %+q", f.recipe), Hint: "the only recipe is: --recipe remove-todo --needle TEXT"}
 		}
 		in, err = input.Recipe(f.needle, f.files, f.summary)
 		return in, "recipe", err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -85,7 +84,7 @@ func (f *reviewFlags) given() []string {
 func (f *reviewFlags) asked() ([]ledger.Requester, error) {
 	all, err := input.NamedAll(f.requestedBy, ledger.AskedByFlag)
 	if err != nil {
-		err = &cli.UsageError{Message: "--requested-by " + err.Error(), Hint: "--requested-by LOGIN"}
+		err = &console.UsageError{Message: "--requested-by " + err.Error(), Hint: "--requested-by LOGIN"}
 	}
 	return all, err
 }
@@ -99,10 +98,10 @@ func (f *reviewFlags) patchOf(args []string) (file string, err error) {
 	other := *f
 	other.patch = ""
 	if given := other.given(); len(given) > 0 {
-		return "", &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
+		return "", &console.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
 	}
 	if f.from != "" || f.summary != "" || f.base != "" || f.below != "" {
-		return "", &cli.UsageError{Message: "--from, --summary, --base and --below belong to a new proposal, and a transaction was given", Hint: "leave them out"}
+		return "", &console.UsageError{Message: "--from, --summary, --base and --below belong to a new proposal, and a transaction was given", Hint: "leave them out"}
 	}
 	return f.patch, nil
 }
@@ -119,9 +118,9 @@ func reviewCommand(c *console.Console) *cobra.Command {
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(f.given()) > 0 {
-				return cli.NoArgs(cmd, args)
+				return console.NoArgs(cmd, args)
 			}
-			return cli.UpToOne(cmd, args)
+			return console.UpToOne(cmd, args)
 		},
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if len(args) > 0 {
@@ -162,7 +161,7 @@ from it. A review there that approves it approves the change (docs/pull-requests
 
 It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`,
 		Example: "  countersign propose fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (done console.Outcome, err error) {
 			s, err := session.Open(c)
 			if err != nil {
@@ -177,7 +176,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 			case err != nil:
 				return done, err
 			case opens && f.as == "each":
-				return done, &cli.UsageError{Message: "--as each and a pull request do not go together", Hint: "propose them one at a time"}
+				return done, &console.UsageError{Message: "--as each and a pull request do not go together", Hint: "propose them one at a time"}
 			case opens:
 				s, id, err := openPull(cmd.Context(), s, f, args)
 				if err != nil {
@@ -189,7 +188,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 				}
 				return showReviewed(cmd.Context(), s, f, review.Reviewed{ID: id, Ledger: snap})
 			case len(args) > 0:
-				return done, &cli.UsageError{Message: args[0] + " is proposed already", Hint: "--to " + pullRequestTo + " makes a pull request of it"}
+				return done, &console.UsageError{Message: args[0] + " is proposed already", Hint: "--to " + pullRequestTo + " makes a pull request of it"}
 			}
 			f.to = policy.Target(to)
 			if err := f.check(); err != nil {
@@ -254,10 +253,10 @@ func openPull(ctx context.Context, s *session.Session, f reviewFlags, args []str
 func (f *reviewFlags) check() error {
 	_, err := (&session.TargetFlags{To: string(f.to)}).Options(false)
 	return cmp.Or(
-		cli.RefuseIf(f.from != "" && f.as == "each", "--from and --as each do not go together", "propose them one at a time"),
-		cli.RefuseIf(!slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "",
+		console.RefuseIf(f.from != "" && f.as == "each", "--from and --as each do not go together", "propose them one at a time"),
+		console.RefuseIf(!slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "",
 			"--as must be one or each, and a bundle holds one change", "--as one"),
-		cli.RefuseIf(f.pr < 0 || f.prDiff && f.pr == 0, "no pull request was named", "--pr N"), err,
+		console.RefuseIf(f.pr < 0 || f.prDiff && f.pr == 0, "no pull request was named", "--pr N"), err,
 	)
 }
 
@@ -289,9 +288,9 @@ func reviewChange(ctx context.Context, s *session.Session, f reviewFlags) (conso
 func reviewAgain(ctx context.Context, s *session.Session, f reviewFlags) (console.Outcome, error) {
 	switch given := f.given(); {
 	case len(given) > 1:
-		return console.Outcome{}, &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
+		return console.Outcome{}, &console.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
 	case f.base+f.below+f.summary+f.trace+f.bundleOut+f.from+f.as != "" || f.pr > 0:
-		return console.Outcome{}, &cli.UsageError{Message: "--again proposes the same patch with the same words, on HEAD", Hint: "give no other flag than --dry-run beside it"}
+		return console.Outcome{}, &console.UsageError{Message: "--again proposes the same patch with the same words, on HEAD", Hint: "give no other flag than --dry-run beside it"}
 	}
 	_, id, err := s.Find(ctx, []string{f.again}, false)
 	if err != nil {
@@ -322,7 +321,7 @@ func reviewAgain(ctx context.Context, s *session.Session, f reviewFlags) (consol
 // what builds on others is left until these are committed, as a proposal is for a tree that a commit has.
 func reviewEach(ctx context.Context, s *session.Session, f reviewFlags) (out console.Outcome, err error) {
 	if f.patch == "" || f.pr > 0 || f.trace != "" {
-		return out, &cli.UsageError{Message: "--as each works only with --patch", Hint: "propose them one at a time"}
+		return out, &console.UsageError{Message: "--as each works only with --patch", Hint: "propose them one at a time"}
 	}
 	rules, err := s.Runner.Rules(ctx, "")
 	if err != nil {

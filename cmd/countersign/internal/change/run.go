@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -52,7 +51,7 @@ failure of one does not stop the others, and the exit code is that of the worst.
 		Example: `  countersign run fix.patch
   countersign run tx_01J --json
   countersign run --all --since 7d`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: a.Does(func(cmd *cobra.Command, args []string) (done console.Outcome, err error) {
 			var s *session.Session
 			if !all.all {
@@ -66,7 +65,7 @@ failure of one does not stop the others, and the exit code is that of the worst.
 				return done, err
 			}
 			if len(f.given()) == 0 && f.summary != "" {
-				return done, &cli.UsageError{Message: "--summary belongs to a new proposal, and none was given", Hint: "name one with --patch FILE"}
+				return done, &console.UsageError{Message: "--summary belongs to a new proposal, and none was given", Hint: "name one with --patch FILE"}
 			}
 			o, err := to.Options(false)
 			if err != nil {
@@ -74,9 +73,9 @@ failure of one does not stop the others, and the exit code is that of the worst.
 			}
 			switch {
 			case f.as == "each":
-				return done, &cli.UsageError{Message: "run takes one change, and --as each makes several", Hint: strings.Join(f.words("review", "each"), " ")}
+				return done, &console.UsageError{Message: "run takes one change, and --as each makes several", Hint: strings.Join(f.words("review", "each"), " ")}
 			case commit && (all.all || o.To != "" && o.To != policy.ToWorktree):
-				return done, &cli.UsageError{Message: "--commit commits what was applied to the working tree, of one change", Hint: "leave out --to and --all"}
+				return done, &console.UsageError{Message: "--commit commits what was applied to the working tree, of one change", Hint: "leave out --to and --all"}
 			case commit:
 				o.To = policy.ToWorktree
 			}

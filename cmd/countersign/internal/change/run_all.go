@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -44,10 +43,10 @@ func (f *allFlags) add(cmd *cobra.Command) {
 // check refuses flags that do not go together; given are what else was named.
 func (f *allFlags) check(given []string) error {
 	return cmp.Or(
-		cli.RefuseIf(!f.all && (f.pr != 0 || f.since != ""), "--pr and --since choose among all transactions", "add --all"),
-		cli.RefuseIf(f.all && len(given) > 0, "--all and "+strings.Join(given[:min(1, len(given))], "")+" were given", "give one of them"),
-		cli.RefuseIf(f.concurrency < 1, "--concurrency must be 1 or more", ""),
-		cli.RefuseIf(f.pr < 0, "--pr takes the number of a pull request", ""),
+		console.RefuseIf(!f.all && (f.pr != 0 || f.since != ""), "--pr and --since choose among all transactions", "add --all"),
+		console.RefuseIf(f.all && len(given) > 0, "--all and "+strings.Join(given[:min(1, len(given))], "")+" were given", "give one of them"),
+		console.RefuseIf(f.concurrency < 1, "--concurrency must be 1 or more", ""),
+		console.RefuseIf(f.pr < 0, "--pr takes the number of a pull request", ""),
 	)
 }
 
@@ -85,7 +84,7 @@ func runAll(ctx context.Context, a *console.Console, f allFlags, c session.Check
 		}
 	}
 	for _, err := range w.Damaged { // too much to be chosen or not
-		all.rows = append(all.rows, report.Row{TransactionID: err.ID, State: plain.Damaged, ExitCode: cli.ExitFailed, Error: console.OneLine(err)})
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, State: plain.Damaged, ExitCode: console.ExitFailed, Error: console.OneLine(err)})
 		all.errs = append(all.errs, err)
 	}
 	if a.Flags.JSON {
@@ -110,18 +109,18 @@ func (all *advancing) outcome() error {
 	for _, row := range all.rows {
 		counts[row.ExitCode]++
 	}
-	failed := len(all.rows) - counts[0] - counts[cli.ExitPending] - counts[cli.ExitDenied]
+	failed := len(all.rows) - counts[0] - counts[console.ExitPending] - counts[console.ExitDenied]
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{failed, "failed"}, {counts[cli.ExitDenied], "denied"}, {counts[cli.ExitPending], "not approved yet"}} {
+	}{{failed, "failed"}, {counts[console.ExitDenied], "denied"}, {counts[console.ExitPending], "not approved yet"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
 	code := console.CodeOf(worst)
-	return &cli.ExitError{Code: code, Err: fault.Fail(fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", ")), "countersign list")}
+	return &console.ExitError{Code: code, Err: fault.Fail(fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", ")), "countersign list")}
 }
 
 // advancing is a run of many transactions, and what became of each.
@@ -175,7 +174,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 		if pending, is := errors.AsType[*pipeline.PendingError](err); is { // of a later look than the gate's
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason
 		}
-		if row.ExitCode != cli.ExitPending {
+		if row.ExitCode != console.ExitPending {
 			row.Error = known.Text(console.OneLine(err))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -33,7 +33,7 @@ func readSuggestion(ctx context.Context, s *session.Session, f reviewFlags) (rev
 	}
 	for _, other := range []int{f.pr, pull} {
 		if other != 0 && other != f.comment.PullRequest {
-			return f, &cli.UsageError{Message: fmt.Sprintf("the comment is on pull request %d, not %d", f.comment.PullRequest, other), Hint: "--pr can be left out with --suggestion"}
+			return f, &console.UsageError{Message: fmt.Sprintf("the comment is on pull request %d, not %d", f.comment.PullRequest, other), Hint: "--pr can be left out with --suggestion"}
 		}
 	}
 	f.pr = f.comment.PullRequest
@@ -43,13 +43,13 @@ func readSuggestion(ctx context.Context, s *session.Session, f reviewFlags) (rev
 // reviewComment is the number of a review comment, and of its pull request where an
 // address tells it, else 0: https://github.com/OWNER/NAME/pull/7#discussion_r12, or 12.
 func reviewComment(s *session.Session, text string) (id int64, pull int, err error) {
-	wrong := &cli.UsageError{Message: fmt.Sprintf("%+q is no review comment", text), Hint: "copy the comment's link on GitHub: …/pull/7#discussion_r12, or give its number"}
+	wrong := &console.UsageError{Message: fmt.Sprintf("%+q is no review comment", text), Hint: "copy the comment's link on GitHub: …/pull/7#discussion_r12, or give its number"}
 	number := text
 	if at, err := url.Parse(text); err == nil && at.Host != "" {
 		web := s.Links().Web + "/pull/"
 		page := at.Scheme + "://" + at.Host + at.Path
 		if len(page) <= len(web) || !strings.EqualFold(page[:len(web)], web) {
-			return 0, 0, &cli.UsageError{Message: fmt.Sprintf("%+q is not in this repository", text), Hint: "run it in a clone of that one, or name its remote with --remote"}
+			return 0, 0, &console.UsageError{Message: fmt.Sprintf("%+q is not in this repository", text), Hint: "run it in a clone of that one, or name its remote with --remote"}
 		}
 		first, _, _ := strings.Cut(page[len(web):], "/") // as in 7/files
 		if pull, err = strconv.Atoi(first); err != nil || pull < 1 {

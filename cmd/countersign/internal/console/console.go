@@ -24,7 +24,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -128,7 +127,7 @@ func (c *Console) Run(root *cobra.Command) (int, Outcome) {
 	root.SetErr(c.Stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err == nil {
-		err = cli.UnknownCommand(cmd)
+		err = UnknownCommand(cmd)
 	}
 	c.Line.End()
 	code := c.finish(errors.Join(err, c.End()))
@@ -162,7 +161,7 @@ func (c *Console) RootCommand(status func(context.Context) error, decided any) *
 exactly these bytes, and proves it in the repository. See it: countersign demo`,
 		SilenceErrors: true, SilenceUsage: true, Version: Version(),
 		Args: func(cmd *cobra.Command, args []string) error {
-			err := cli.NoCommand(cmd, args)
+			err := NoCommand(cmd, args)
 			if err != nil && c.IsFile(args[0]) {
 				return c.FileNamed(args[0])
 			}
@@ -176,7 +175,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 			return err
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NoEmptyFlag(cmd); err != nil {
+			if err := NoEmptyFlag(cmd); err != nil {
 				return err
 			}
 			if name := cmd.Name(); c.Flags.fields != nil && (name == "approve" || name == "deny" || name == "close") { // before it is done
@@ -213,7 +212,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		c.Flags.JSON = c.Flags.JSON || slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--json") }) // it may stand after the bad one
 		message, _, _ := strings.Cut(err.Error(), ": strconv.")                                                                       // what Go calls it says nothing to a person
-		return &cli.UsageError{Message: message, Hint: cmp.Or(NearFlag(cmd, err.Error()), cli.SeeHelp(cmd))}
+		return &UsageError{Message: message, Hint: cmp.Or(NearFlag(cmd, err.Error()), SeeHelp(cmd))}
 	})
 	return root
 }
@@ -224,14 +223,14 @@ func (c *Console) finish(err error) int {
 	if err == nil {
 		return 0
 	}
-	if quiet, is := errors.AsType[*cli.ExitError](err); is && quiet.Err == nil {
+	if quiet, is := errors.AsType[*ExitError](err); is && quiet.Err == nil {
 		return quiet.Code
 	}
 	code, hint := CodeOf(err), c.Typed(HintOf(err), c.done.Transaction)
 	if As[*effect.DirtyError](err) && c.done.Transaction != "" {
 		hint += " && " + c.Again("run", lookup.ShortID(c.done.Transaction))
 	}
-	waits := code == cli.ExitPending // is no error
+	waits := code == ExitPending // is no error
 	switch {
 	case c.Flags.JSON:
 		doc := map[string]any{"error": OneLine(err), "exit": float64(code)}
@@ -393,7 +392,7 @@ func (c *Console) NoClient(message string) error {
 	if c.Getenv("COUNTERSIGN_TOKEN") != "" {
 		hint = "name the token's host in COUNTERSIGN_TOKEN_HOST, and with --forge what the server is"
 	}
-	return &cli.UsageError{Message: message, Hint: hint}
+	return &UsageError{Message: message, Hint: hint}
 }
 
 // CheckForge refuses a forge that is none, which a flag or Git's configuration names.
@@ -401,7 +400,7 @@ func (c *Console) CheckForge(named string) error {
 	if c.Flags.Forge == "" || slices.Contains([]string{ForgeGitHub, ForgeGitea, ForgeForgejo}, c.Flags.Forge) {
 		return nil
 	}
-	return &cli.UsageError{Message: fmt.Sprintf("%s %+q is not known", named, c.Flags.Forge), Hint: "--forge github, gitea or forgejo"}
+	return &UsageError{Message: fmt.Sprintf("%s %+q is not known", named, c.Flags.Forge), Hint: "--forge github, gitea or forgejo"}
 }
 
 // InWorkflow reports whether this is a job of a workflow. Each forge's runner says so in a variable of its own, and

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/escape"
@@ -38,7 +37,7 @@ func (c *Console) Habits(cmd *cobra.Command) error {
 		return err
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, c.Flags.color) {
-		return &cli.UsageError{Message: fmt.Sprintf("--color %+q is not known", c.Flags.color), Hint: "--color auto, always or never"}
+		return &UsageError{Message: fmt.Sprintf("--color %+q is not known", c.Flags.color), Hint: "--color auto, always or never"}
 	}
 	return nil
 }
@@ -117,7 +116,7 @@ func (c *Console) ReadFile(name string) ([]byte, error) {
 
 // FileError is the error of a file that cannot be read or written.
 func FileError(name string, err error) error {
-	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, PlainText(err))}
+	return &ExitError{Code: ExitIO, Err: fmt.Errorf("%s: %w", name, PlainText(err))}
 }
 
 // PlainText drops the operation and path from a file error; the caller names it.
@@ -174,7 +173,7 @@ func (c *Console) IsFile(name string) bool {
 
 // FileNamed is the error of a file that is named where a command or a transaction is.
 func (c *Console) FileNamed(name string) error {
-	return &cli.UsageError{Message: escape.Clean(name) + " is a file", Hint: c.Again("run", escape.ShellQuote(name))}
+	return &UsageError{Message: escape.Clean(name) + " is a file", Hint: c.Again("run", escape.ShellQuote(name))}
 }
 
 // IsDir reports whether a file is a directory.
@@ -269,7 +268,7 @@ func (c *Console) EmptyDir(flag, name string) error {
 	case err != nil:
 		return FileError(escape.Clean(name), err)
 	case len(entries) > 0:
-		return &cli.UsageError{Message: escape.Clean(name) + " is not empty", Hint: "name a new directory with " + flag + " DIR"}
+		return &UsageError{Message: escape.Clean(name) + " is not empty", Hint: "name a new directory with " + flag + " DIR"}
 	}
 	return nil
 }

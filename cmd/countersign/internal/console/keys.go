@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 )
 
@@ -26,7 +25,7 @@ func (c *Console) Signer() (func([]byte) (string, error), error) {
 }
 
 // ErrNoSignKey is a key to sign with that nobody gave.
-var ErrNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
+var ErrNoSignKey = &UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
 
 // LedgerKey is the key itself that signer signs with.
 func (c *Console) LedgerKey() (signing.Signer, error) {
@@ -64,7 +63,7 @@ func (c *Console) SignerIn(name string) (func([]byte) (string, error), error) {
 func (c *Console) ParseKey(name string, raw []byte) (signing.Signer, error) {
 	key, err := signing.ParseKey(raw, []byte(c.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
 	if err != nil {
-		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
+		return key, &UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
 	}
 	return key, nil
 }

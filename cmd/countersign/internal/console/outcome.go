@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/git"
@@ -47,28 +46,28 @@ func ends(code int) func(error) bool {
 	}
 }
 
-// exitCodes are the exit codes of errors, the first that fits. All others are of files, Git or the network: cli.ExitIO.
+// exitCodes are the exit codes of errors, the first that fits. All others are of files, Git or the network: ExitIO.
 var exitCodes = []struct {
 	code int
 	of   []func(error) bool
 }{
-	{cli.ExitFailed, []func(error) bool{is(pipeline.ErrUnasked)}}, // whatever else went wrong
-	{cli.ExitNewer, []func(error) bool{As[*canon.NewerError]}},    // whatever that kept from
-	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
-	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
-	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
-	{cli.ExitPending, []func(error) bool{As[*pipeline.PendingError]}},
-	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
-	{cli.ExitIO, []func(error) bool{ // whatever they wrap
+	{ExitFailed, []func(error) bool{is(pipeline.ErrUnasked)}}, // whatever else went wrong
+	{ExitNewer, []func(error) bool{As[*canon.NewerError]}},    // whatever that kept from
+	{ExitRefused, []func(error) bool{is(fault.Barred), As[*UsageError], ends(ExitRefused)}},
+	{ExitFailed, []func(error) bool{ends(ExitFailed)}},
+	{ExitIO, []func(error) bool{ends(ExitIO)}},
+	{ExitPending, []func(error) bool{As[*pipeline.PendingError]}},
+	{ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
+	{ExitIO, []func(error) bool{ // whatever they wrap
 		is(fault.Away),
 		As[*rest.Error], As[*forge.ReadingError],
 	}},
-	{cli.ExitFailed, []func(error) bool{
+	{ExitFailed, []func(error) bool{
 		is(fault.Failed),
 		As[*effect.UncommittedError], As[*ledger.CorruptError], As[*ledger.DamagedError], As[*gitstore.ConflictError],
 		As[*gitstore.RollbackError], As[*gitstore.UnverifiedError], As[*pipeline.ChecksError],
 	}},
-	{cli.ExitRefused, []func(error) bool{
+	{ExitRefused, []func(error) bool{
 		is(fault.Refused),
 		As[*pipeline.SupersededError], As[*pipeline.LimitError],
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*git.UnsupportedError],
@@ -81,7 +80,7 @@ var exitCodes = []struct {
 
 // CodeOf is the exit code of an error.
 func CodeOf(err error) int {
-	if exit, is := errors.AsType[*cli.ExitError](err); is {
+	if exit, is := errors.AsType[*ExitError](err); is {
 		return exit.Code
 	}
 	for _, e := range exitCodes {
@@ -90,16 +89,16 @@ func CodeOf(err error) int {
 		}
 	}
 	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's
-		return cli.ExitRefused
+		return ExitRefused
 	}
-	return cli.ExitIO
+	return ExitIO
 }
 
 // HintOf is what to do about an error, as the outermost one says that knows it; "" if none does. A hint is
 // one line: the very command to type, or a short sentence where there is none.
 func HintOf(err error) (hint string) {
 	switch e := err.(type) { //nolint:errorlint // its causes are asked below
-	case *cli.UsageError:
+	case *UsageError:
 		return e.Hint
 	case *input.SeveralError:
 		return "countersign review --patch " + escape.ShellQuote(e.File) + " --as one  # or --as each: a transaction each"
@@ -180,9 +179,9 @@ func (a *Console) Worst(errs []error) error {
 		c := CodeOf(err)
 		rank := 2
 		switch c {
-		case cli.ExitPending:
+		case ExitPending:
 			rank = 0
-		case cli.ExitDenied:
+		case ExitDenied:
 			rank = 1
 		}
 		if rank > worst {
@@ -195,5 +194,5 @@ func (a *Console) Worst(errs []error) error {
 	if code == 0 {
 		return nil
 	}
-	return &cli.ExitError{Code: code, Err: errors.Join(unlike...)}
+	return &ExitError{Code: code, Err: errors.Join(unlike...)}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/escape"
@@ -175,7 +174,7 @@ func pick(doc any, names []string) (any, error) {
 	if len(inner) > 0 {
 		has += "; each of its " + lists[0] + ": " + strings.Join(slices.Sorted(maps.Keys(inner)), ", ")
 	}
-	return nil, &cli.UsageError{Message: fmt.Sprintf("--json=%s: not all of these are members of the document", strings.Join(names, ",")), Hint: "the document has " + has}
+	return nil, &UsageError{Message: fmt.Sprintf("--json=%s: not all of these are members of the document", strings.Join(names, ",")), Hint: "the document has " + has}
 }
 
 // RedactJSON is a document's canonical JSON and one LF. Its strings are looked

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/observation"
@@ -28,7 +27,7 @@ people because of them (protected: advice). A workflow runs it after the tool, a
 FILE is SARIF 2.1.0, or docs/schema/advice.json. What looks like a secret is not recorded.`,
 		Example: `  countersign advise tx_01K5Z8M2QV --from semgrep.sarif
   my-model review.diff | countersign advise tx_01K5Z8M2QV --from -`,
-		Args: cli.ExactlyOne("no transaction was named", "countersign list --open has them"),
+		Args: console.ExactlyOne("no transaction was named", "countersign list --open has them"),
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			return advise(cmd.Context(), c, args, from)
 		}),
@@ -39,7 +38,7 @@ FILE is SARIF 2.1.0, or docs/schema/advice.json. What looks like a secret is not
 
 func advise(ctx context.Context, c *console.Console, args []string, from string) (done console.Outcome, err error) {
 	if from == "" {
-		return done, &cli.UsageError{Message: "what the tool found is not given", Hint: "--from FILE, or --from - for stdin"}
+		return done, &console.UsageError{Message: "what the tool found is not given", Hint: "--from FILE, or --from - for stdin"}
 	}
 	raw, err := c.ReadLimited(from, observation.MaxAdvice)
 	if err != nil {
@@ -47,7 +46,7 @@ func advise(ctx context.Context, c *console.Console, args []string, from string)
 	}
 	said, err := observation.ReadAdvice(raw)
 	if err != nil {
-		return done, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: %w", console.InputName(from), err)}
+		return done, &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("%s: %w", console.InputName(from), err)}
 	}
 	s, err := session.Open(c)
 	if err != nil {

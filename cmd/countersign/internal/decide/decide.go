@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -62,7 +61,7 @@ characters of its id or more, or by the first twelve digits of the patch's SHA-2
 A local decision proves that somebody with this shell made it, and no more. With approvals.signed
 the Policy can demand a person's own key.`,
 		Example: "  countersign " + word + "\n  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if fingerprint != "" {
 				ruling.Fingerprints = []string{fingerprint}
@@ -81,7 +80,7 @@ the Policy can demand a person's own key.`,
 // decide records one person's decision on the transaction that it names.
 func decide(ctx context.Context, c *console.Console, args []string, ruling pipeline.Ruling, f signFlags) (console.Outcome, error) {
 	if f.key != "" && !f.sign {
-		return console.Outcome{}, &cli.UsageError{Message: "--key belongs to --sign", Hint: ""}
+		return console.Outcome{}, &console.UsageError{Message: "--key belongs to --sign", Hint: ""}
 	}
 	s, err := session.Open(c)
 	if err != nil {
@@ -153,10 +152,10 @@ func decideEach(ctx context.Context, s *session.Session, queue []string, ruling 
 		done, err = decideOne(ctx, s, []string{id}, ruling, sign)
 		switch {
 		case err == nil:
-		case console.CodeOf(err) != cli.ExitPending:
+		case console.CodeOf(err) != console.ExitPending:
 			return done, err
 		default:
-			pending = &cli.ExitError{Code: cli.ExitPending}
+			pending = &console.ExitError{Code: console.ExitPending}
 		}
 	}
 	return done, pending
@@ -170,7 +169,7 @@ func decideOne(ctx context.Context, s *session.Session, args []string, ruling pi
 	}
 	if !answered {
 		s.Say("nothing was recorded")
-		return console.About(id), cmp.Or(g.Ending(), error(&cli.ExitError{Code: cli.ExitPending, Err: errors.New("nobody has decided")}))
+		return console.About(id), cmp.Or(g.Ending(), error(&console.ExitError{Code: console.ExitPending, Err: errors.New("nobody has decided")}))
 	}
 	sayUncounted(s.Console, g)
 	by := s.Runner.Decider.Login
@@ -303,7 +302,7 @@ func (e *unnamedError) Hint() string {
 }
 
 // ExitCode is that of a usage error.
-func (*unnamedError) ExitCode() int { return cli.ExitRefused }
+func (*unnamedError) ExitCode() int { return console.ExitRefused }
 
 // Lines are what is open, below the error.
 func (e *unnamedError) Lines(func(string) string) (title string, below []string) {
@@ -354,7 +353,7 @@ func gateCommand(c *console.Console) *cobra.Command {
 		Use:     "gate [TX]",
 		Short:   "Say whether a patch is approved, and why each decision counts or not",
 		Example: "  countersign gate tx_01J --json",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			s, _, id, err := session.OpenOne(cmd.Context(), c, args, false)
 			if err != nil {
@@ -391,10 +390,10 @@ func waitCommand(c *console.Console) *cobra.Command {
 		Long: `wait looks again and again until the verdict on a transaction is there. Its exit code is that
 of gate: 0 approved, 5 denied; 4 when the time is over and approvals are still pending.`,
 		Example: "  countersign wait tx_01J --timeout 30m && countersign apply tx_01J",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if timeout < 0 || every < 0 {
-				return console.Outcome{}, &cli.UsageError{Message: "a time to wait cannot be negative", Hint: "--timeout 30m"}
+				return console.Outcome{}, &console.UsageError{Message: "a time to wait cannot be negative", Hint: "--timeout 30m"}
 			}
 			s, _, id, err := session.OpenOne(cmd.Context(), c, args, false)
 			if err != nil {
@@ -463,7 +462,7 @@ func closeCommand(c *console.Console) *cobra.Command {
 		Long: `close ends an open transaction. Unlike a denial it says nothing about the patch: the same bytes
 may be proposed again.`,
 		Example: `  countersign close tx_01J --reason "no longer needed"`,
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if err := session.CloseStatus("--status", status); err != nil {
 				return console.Outcome{}, err

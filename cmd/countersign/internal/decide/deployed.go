@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/observation"
@@ -28,7 +27,7 @@ environment that had its commit, or a later one of the branch, with who recorded
 The commit is named by all digits of its id, as another name may mean another commit by now.`,
 		Example: `  countersign deployed "$GITHUB_SHA" --to production
   countersign deployed "$(git rev-parse HEAD)" --to staging --at 2026-01-05T12:00:00Z --url https://ci.example.org/runs/7`,
-		Args: cli.ExactlyOne("no commit was named", `give all digits of its id: "$(git rev-parse HEAD)"`),
+		Args: console.ExactlyOne("no commit was named", `give all digits of its id: "$(git rev-parse HEAD)"`),
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			d.Commit = args[0]
 			return console.Outcome{}, deployed(cmd.Context(), c, &d)
@@ -45,12 +44,12 @@ func deployed(ctx context.Context, c *console.Console, d *observation.Deployment
 	if d.DeployedAt != "" {
 		var err error
 		if at, err = time.Parse(time.RFC3339, d.DeployedAt); err != nil {
-			return &cli.UsageError{Message: fmt.Sprintf("--at %+q is no time", d.DeployedAt), Hint: "give one such as 2026-01-05T12:00:00Z"}
+			return &console.UsageError{Message: fmt.Sprintf("--at %+q is no time", d.DeployedAt), Hint: "give one such as 2026-01-05T12:00:00Z"}
 		}
 	}
 	d.DeployedAt = ledger.FormatTime(at)
 	if !canon.IsGitID(d.Commit) {
-		return &cli.UsageError{Message: fmt.Sprintf("%+q is no whole id of a commit", d.Commit), Hint: `give all its digits: "$(git rev-parse HEAD)"`}
+		return &console.UsageError{Message: fmt.Sprintf("%+q is no whole id of a commit", d.Commit), Hint: `give all its digits: "$(git rev-parse HEAD)"`}
 	}
 	s, err := session.Open(c)
 	if err != nil {

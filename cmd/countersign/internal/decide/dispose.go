@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/observation"
@@ -34,7 +33,7 @@ It counts if you had no part in it: did not propose it, ask for it or approve it
 for signed approvals, it must be signed. exceptions.review in the Policy says how long there is.`,
 		Example: `  countersign dispose tx_01K5Z8M2QV --as accepted -m "the outage is over, and the change is right"
   countersign dispose 3f0c… --as revoked -m "reverted by the next commit" --sign`,
-		Args: cli.ExactlyOne("no exception was named", "give its transaction or its commit"),
+		Args: console.ExactlyOne("no exception was named", "give its transaction or its commit"),
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			return dispose(cmd.Context(), c, args[0], f)
 		}),
@@ -49,11 +48,11 @@ for signed approvals, it must be signed. exceptions.review in the Policy says ho
 func dispose(ctx context.Context, c *console.Console, name string, f disposeFlags) (done console.Outcome, err error) {
 	switch {
 	case !slices.Contains(observation.Outcomes, observation.Outcome(f.as)):
-		return done, &cli.UsageError{Message: "what was found is not said", Hint: "--as accepted, --as fixed or --as revoked"}
+		return done, &console.UsageError{Message: "what was found is not said", Hint: "--as accepted, --as fixed or --as revoked"}
 	case f.reason == "":
-		return done, &cli.UsageError{Message: "a review needs a reason", Hint: `say why: -m "…"`}
+		return done, &console.UsageError{Message: "a review needs a reason", Hint: `say why: -m "…"`}
 	case f.key != "" && !f.sign:
-		return done, &cli.UsageError{Message: "--key belongs to --sign", Hint: ""}
+		return done, &console.UsageError{Message: "--key belongs to --sign", Hint: ""}
 	}
 	s, err := session.Open(c)
 	if err != nil {
@@ -95,7 +94,7 @@ func exception(ctx context.Context, s *session.Session, name string) (string, er
 	}
 	part, err := s.Runner.Part(ctx, snap.Tree, id, ledger.Source{Kind: "local", Author: s.Runner.Decider})
 	if err == nil && part != "" {
-		err = &cli.UsageError{Message: fmt.Sprintf("%s %s, and so cannot review %s", s.Runner.Decider.Login, part, id), Hint: "have somebody review it who had no part in it"}
+		err = &console.UsageError{Message: fmt.Sprintf("%s %s, and so cannot review %s", s.Runner.Decider.Login, part, id), Hint: "have somebody review it who had no part in it"}
 	}
 	return id, err
 }

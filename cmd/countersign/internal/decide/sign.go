@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -76,10 +75,10 @@ Without a terminal nobody is asked, and the transaction must be named as for app
   countersign sign --pr 12 --post
   countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk
   countersign sign tx_01K5Z8M2QV --json`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if number < 0 || number == 0 && (len(args) == 0 || post || repository != "") {
-				return console.Outcome{}, &cli.UsageError{Message: "--pr must name the pull request", Hint: c.Again("approve", "--sign")}
+				return console.Outcome{}, &console.UsageError{Message: "--pr must name the pull request", Hint: c.Again("approve", "--sign")}
 			}
 			if repository != "" {
 				remove, err := cloneFor(cmd.Context(), c, repository)
@@ -117,7 +116,7 @@ func signFor(ctx context.Context, c *console.Console, number int, args []string,
 		return done, err
 	}
 	if post && s.Client == nil {
-		return done, &cli.UsageError{Message: "there is no token to post with", Hint: "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post"}
+		return done, &console.UsageError{Message: "there is no token to post with", Hint: "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post"}
 	}
 	find := func() (string, error) { return findOnPull(ctx, s, number, args) }
 	id, err := find()
@@ -177,7 +176,7 @@ func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Judgement,
 			if number > 0 { // perhaps without a clone
 				hint = fmt.Sprintf("countersign sign --pr %d %s", number, id)
 			}
-			return nil, &cli.UsageError{Message: "sign must name the exact change: nobody was shown it here", Hint: hint}
+			return nil, &console.UsageError{Message: "sign must name the exact change: nobody was shown it here", Hint: hint}
 		}
 		return &ruling, nil
 	}
@@ -189,7 +188,7 @@ func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Judgement,
 	answer, _, err := ask(ctx, s, g, asking{about: about, signs: true, whole: true}, ruling, person)
 	if answer == nil && err == nil {
 		s.Say("nothing was signed")
-		err = &cli.ExitError{Code: cli.ExitPending}
+		err = &console.ExitError{Code: console.ExitPending}
 	}
 	return answer, err
 }
@@ -200,14 +199,14 @@ func checkRepository(ctx context.Context, s *session.Session, g pipeline.Judgeme
 	p := g.Transaction().Pointers.Proposal
 	meant := github.RepositoryOf(s.Repo.Config.RemoteURL(s.Flags.Remote))
 	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
-		return &cli.UsageError{Message: fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), Hint: "--repo OWNER/NAME names the repository of the pull request"}
+		return &console.UsageError{Message: fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), Hint: "--repo OWNER/NAME names the repository of the pull request"}
 	}
 	if s.Runner.Forge == nil {
 		return nil
 	}
 	now, err := s.Runner.Forge.PullRequest(ctx, p.PullRequest)
 	if err == nil && now.Repository.ID != p.Repository.ID {
-		err = &cli.UsageError{Message: fmt.Sprintf("%s is of another repository than %s, which had its name before", g.Transaction().TransactionID, meant), Hint: ""}
+		err = &console.UsageError{Message: fmt.Sprintf("%s is of another repository than %s, which had its name before", g.Transaction().TransactionID, meant), Hint: ""}
 	}
 	return err
 }
@@ -235,9 +234,9 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 		}
 		tx, err := lookup.State(snap.Tree, id)
 		if err == nil && tx.PullRequest() != number {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s is not on pull request %d", id, number), Hint: ""}
+			err = &console.UsageError{Message: fmt.Sprintf("%s is not on pull request %d", id, number), Hint: ""}
 			if number == 0 {
-				err = &cli.UsageError{Message: fmt.Sprintf("%s is on pull request %d", id, tx.PullRequest()), Hint: s.Again("sign", "--pr", fmt.Sprint(tx.PullRequest()), id)}
+				err = &console.UsageError{Message: fmt.Sprintf("%s is on pull request %d", id, tx.PullRequest()), Hint: s.Again("sign", "--pr", fmt.Sprint(tx.PullRequest()), id)}
 			}
 		}
 		return id, err
@@ -249,7 +248,7 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 	open = slices.DeleteFunc(open, func(tx ledger.Transaction) bool { return tx.PullRequest() != number })
 	switch len(open) {
 	case 0:
-		return "", &cli.UsageError{Message: fmt.Sprintf("nothing is open on pull request %d", number), Hint: "countersign list --push"}
+		return "", &console.UsageError{Message: fmt.Sprintf("nothing is open on pull request %d", number), Hint: "countersign list --push"}
 	case 1:
 		return open[0].TransactionID, nil
 	}
@@ -257,7 +256,7 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 	for _, tx := range open {
 		lines = append(lines, "countersign sign --pr "+fmt.Sprint(number)+" "+tx.TransactionID)
 	}
-	return "", &cli.UsageError{Message: fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), Hint: lines[0]}
+	return "", &console.UsageError{Message: fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), Hint: lines[0]}
 }
 
 // signRuling signs a ruling on a transaction with the person's own key.
@@ -267,7 +266,7 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 		return nil, err
 	}
 	if err := g.CheckBytes(ctx); console.As[*pipeline.RedactedError](err) {
-		return nil, &cli.UsageError{Message: err.Error() + ", and what is signed must be all of it", Hint: "--patch FILE gives the patch"}
+		return nil, &console.UsageError{Message: err.Error() + ", and what is signed must be all of it", Hint: "--patch FILE gives the patch"}
 	} else if err != nil {
 		return nil, err
 	}
@@ -277,7 +276,7 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 	}
 	statement, err := g.Statement(ruling.Decision, fingerprints, ruling.Reason, a.Now())
 	if err != nil {
-		return nil, &cli.UsageError{Message: "this cannot be signed: " + err.Error(), Hint: ""}
+		return nil, &console.UsageError{Message: "this cannot be signed: " + err.Error(), Hint: ""}
 	}
 	s := approval.Signature{Statement: statement}
 	with, err := signingKey(ctx, a, g.Keys(), key)
@@ -333,9 +332,9 @@ func signingKey(ctx context.Context, s *session.Session, keys approval.Keys, nam
 	case len(held) == 1:
 		return held[0], nil
 	case len(held) > 1:
-		return console.SigningKey{}, &cli.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
+		return console.SigningKey{}, &console.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
 	}
-	return console.SigningKey{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE names one"}
+	return console.SigningKey{}, &console.UsageError{Message: "there is no key to sign with", Hint: "--key FILE names one"}
 }
 
 // copyToClipboard offers a text to the terminal's clipboard.
@@ -373,7 +372,7 @@ func cloneFor(ctx context.Context, c *console.Console, repository string) (remov
 	}
 	if err := wire.Clone(ctx, address, dir, authorization, os.Environ()); err != nil {
 		remove()
-		return nil, &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return nil, &console.ExitError{Code: console.ExitIO, Err: err}
 	}
 	c.Flags.Dir = dir
 	return remove, nil

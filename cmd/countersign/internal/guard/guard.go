@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -34,19 +33,19 @@ func Command(c *console.Console) *cobra.Command {
 	hook := func(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: args, Hidden: true, RunE: run}
 	}
-	return cli.Group("guard", "Refuse pushes of what nobody approved, on any Git server", `  countersign guard install -C /srv/git/app.git
+	return console.Group("guard", "Refuse pushes of what nobody approved, on any Git server", `  countersign guard install -C /srv/git/app.git
   countersign guard install --all /srv/git
   countersign guard status -C /srv/git/app.git
   countersign guard check origin/main..HEAD`,
 		installCommand(c), statusCommand(c), checkCommand(c),
-		hook("pre-receive", "What Git runs before it takes a push", cli.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		hook("pre-receive", "What Git runs before it takes a push", console.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			updates, err := readUpdates(c.Stdin)
 			if err != nil {
 				return err
 			}
 			return hold(cmd.Context(), c, "", updates, c.Getenv("GIT_QUARANTINE_PATH"), "")
 		}),
-		hook("update REF OLD NEW", "What Git runs before it moves a ref", cli.Exactly(3), func(cmd *cobra.Command, args []string) error {
+		hook("update REF OLD NEW", "What Git runs before it moves a ref", console.Exactly(3), func(cmd *cobra.Command, args []string) error {
 			return hold(cmd.Context(), c, "", []update{newUpdate(args[0], args[1], args[2])}, "", "")
 		}),
 		hook("pre-push [REMOTE ADDRESS]", "What Git runs before it pushes: tells, and refuses nothing", upToTwo, func(cmd *cobra.Command, _ []string) error {
@@ -57,7 +56,7 @@ func Command(c *console.Console) *cobra.Command {
 
 // upToTwo refuses a third argument.
 func upToTwo(cmd *cobra.Command, args []string) error {
-	return cli.NoArgs(cmd, args[min(2, len(args)):])
+	return console.NoArgs(cmd, args[min(2, len(args)):])
 }
 
 func checkCommand(c *console.Console) *cobra.Command {
@@ -68,11 +67,11 @@ func checkCommand(c *console.Console) *cobra.Command {
 		Long: `check asks what a guarded server would say if a branch that is at OLD were pushed to NEW, by this
 clone's ledger ("countersign sync" brings the remote's here) and the Policy of OLD. Exit code 1 means that
 something is refused; nothing is written.`,
-		Args: cli.ExactlyOne("no commits were given", "countersign guard check origin/main..HEAD"),
+		Args: console.ExactlyOne("no commits were given", "countersign guard check origin/main..HEAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			old, next, is := strings.Cut(args[0], "..")
 			if !is {
-				return &cli.UsageError{Message: fmt.Sprintf("%+q is not OLD..NEW", args[0]), Hint: "countersign guard check origin/main..HEAD"}
+				return &console.UsageError{Message: fmt.Sprintf("%+q is not OLD..NEW", args[0]), Hint: "countersign guard check origin/main..HEAD"}
 			}
 			s, err := session.OpenRepo(c)
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -124,7 +123,7 @@ func installCommand(c *console.Console) *cobra.Command {
 		Long: `install writes the hook pre-receive of a repository, beside those that are there (pre-receive.d). Running it
 again changes nothing. The hook runs this very program where it is now; while that cannot be run, nothing gets in. A ledger
 that is there already has to verify.`,
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			places, err := f.places(c)
 			if err != nil {
@@ -272,7 +271,7 @@ func writeHook(name, text string) error {
 func statusCommand(c *console.Console) *cobra.Command {
 	var f placeFlags
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say which branches the guard holds, and what it goes by", Args: cli.NoArgs,
+		Use: "status", Short: "Say which branches the guard holds, and what it goes by", Args: console.NoArgs,
 		Example: "  countersign guard status --all /srv/git --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			places, err := f.places(c)

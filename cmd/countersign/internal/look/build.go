@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -162,9 +162,9 @@ func (b *build) unverified() error {
 	case b.ok() && b.result.Pages.OK:
 		return nil
 	case b.ok():
-		return cli.PagesDiffer(b.Ref, ledger.Plural(b.result.Pages.Count, "finding", "findings"))
+		return console.PagesDiffer(b.Ref, ledger.Plural(b.result.Pages.Count, "finding", "findings"))
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.Ref, ledger.Plural(b.count(), "finding", "findings"))}
+	return &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.Ref, ledger.Plural(b.count(), "finding", "findings"))}
 }
 
 // perTree is how many transactions are read from one tree, which keeps the directories that it has

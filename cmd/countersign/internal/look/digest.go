@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -26,7 +25,7 @@ type digestFlags struct{ markdown, slack, teams, mail, issue, post bool }
 func digestCommand(c *console.Console) *cobra.Command {
 	var f digestFlags
 	cmd := &cobra.Command{
-		Use: "digest", Short: "Tell a team what waits, and what is overdue", Args: cli.NoArgs,
+		Use: "digest", Short: "Tell a team what waits, and what is overdue", Args: console.NoArgs,
 		Long: `digest prints what waits for people, in the order of status, as a message: as Markdown, or in the form of
 Slack, of Microsoft Teams, of a mail, or of an issue on GitHub.
 
@@ -48,7 +47,7 @@ which is brought up to date, and closed once nothing waits. --mail is for a prog
 
 func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	if f.post && !f.slack && !f.teams && !f.issue {
-		return &cli.UsageError{Message: "--post does not say where to", Hint: "add --slack, --teams or --github-issue"}
+		return &console.UsageError{Message: "--post does not say where to", Hint: "add --slack, --teams or --github-issue"}
 	}
 	s, err := session.Open(c)
 	if err != nil {
@@ -128,7 +127,7 @@ func postIssue(ctx context.Context, s *session.Session, d report.Digest, body st
 func postWebhook(ctx context.Context, c *console.Console, body string) error {
 	to, err := rest.Address(c.Getenv("COUNTERSIGN_WEBHOOK"))
 	if err != nil || to.Scheme != "https" && !isLoopback(to.Hostname()) {
-		return &cli.UsageError{Message: "COUNTERSIGN_WEBHOOK has no address of a webhook, which begins with https://", Hint: "make an incoming webhook, and put its address there"}
+		return &console.UsageError{Message: "COUNTERSIGN_WEBHOOK has no address of a webhook, which begins with https://", Hint: "make an incoming webhook, and put its address there"}
 	}
 	req, err := http.NewRequestWithContext(rest.WithCall(ctx, rest.Call{Raw: true, Limit: 64 << 10}), http.MethodPost, to.String(), strings.NewReader(body))
 	if err != nil {

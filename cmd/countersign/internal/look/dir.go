@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -54,7 +54,7 @@ func openDir(at, name string) (*dir, error) {
 	case err != nil:
 		err = failed(name, err)
 	case len(entries) > 0 && !slices.ContainsFunc(entries, isMarker):
-		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
+		err = &console.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
 	default:
 		return &dir{Root: root, name: name, written: map[string]bool{}}, nil
 	}
@@ -71,7 +71,7 @@ func failed(name string, err error) error {
 	case errors.As(err, &l): // from the name of a file in the making
 		err = fmt.Errorf("%s: %w", report.Clean(l.New), l.Err)
 	}
-	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
+	return &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
 }
 
 // write puts a page in place whole, or not at all.

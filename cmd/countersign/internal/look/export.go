@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -23,7 +22,7 @@ func exportCommand(c *console.Console) *cobra.Command {
 		Short: "Write a transaction to a plain directory, to send or to check elsewhere",
 		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence\n" +
 			"  countersign export tx_01J --pack --out pack && countersign pack apply --pack pack --target elsewhere",
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			return export(cmd.Context(), c, args, out, asPack)
 		}),
@@ -35,7 +34,7 @@ func exportCommand(c *console.Console) *cobra.Command {
 
 func export(ctx context.Context, c *console.Console, args []string, out string, asPack bool) (console.Outcome, error) {
 	if out == "" {
-		return console.Outcome{}, &cli.UsageError{Message: "no directory given", Hint: "name a new one with --out DIR"}
+		return console.Outcome{}, &console.UsageError{Message: "no directory given", Hint: "name a new one with --out DIR"}
 	}
 	s, snap, id, err := session.OpenOne(ctx, c, args, true)
 	if err != nil {

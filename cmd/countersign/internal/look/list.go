@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -53,7 +52,7 @@ func listCommand(c *console.Console) *cobra.Command {
 		Use:     "list",
 		Short:   "List the newest transactions, newest last",
 		Example: "  countersign list --open\n  countersign list --status awaiting_approval --json\n  countersign show $(countersign list -q --mine --limit 1)\n  countersign list --matrix --max 40",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE: c.Does(func(cmd *cobra.Command, _ []string) (done console.Outcome, err error) {
 			if err := m.check(); err != nil {
 				return done, err
@@ -61,13 +60,13 @@ func listCommand(c *console.Console) *cobra.Command {
 			limited := cmd.Flags().Changed("limit")
 			switch {
 			case m.on && (limited || f.all):
-				return done, &cli.UsageError{Message: "--limit and --all cannot be combined with --matrix", Hint: "use --max"}
+				return done, &console.UsageError{Message: "--limit and --all cannot be combined with --matrix", Hint: "use --max"}
 			case limited && f.all:
-				return done, &cli.UsageError{Message: "--limit and --all were given", Hint: "give one of them"}
+				return done, &console.UsageError{Message: "--limit and --all were given", Hint: "give one of them"}
 			case f.status != "" && !slices.Contains(ledger.Statuses, ledger.Status(f.status)):
-				return done, &cli.UsageError{Message: fmt.Sprintf("--status %+q is not known", f.status), Hint: fmt.Sprintf("it is one of %s", strings.Trim(fmt.Sprint(ledger.Statuses), "[]"))}
+				return done, &console.UsageError{Message: fmt.Sprintf("--status %+q is not known", f.status), Hint: fmt.Sprintf("it is one of %s", strings.Trim(fmt.Sprint(ledger.Statuses), "[]"))}
 			case f.limit < 1:
-				return done, &cli.UsageError{Message: fmt.Sprintf("--limit %d is less than 1", f.limit), Hint: "list all with --all"}
+				return done, &console.UsageError{Message: fmt.Sprintf("--limit %d is less than 1", f.limit), Hint: "list all with --all"}
 			case m.on:
 				return listMatrix(cmd.Context(), c, m)
 			}
@@ -216,7 +215,7 @@ func browse(s *session.Session, snap writing.Snapshot, id string) error {
 	}
 	page := s.Links().Page(log.Transaction().PullRequest(), asked, commit)
 	if page == "" {
-		return &cli.UsageError{Message: id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(s.Flags.Remote) + " is no server with pages", Hint: s.Again("show", id)}
+		return &console.UsageError{Message: id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(s.Flags.Remote) + " is no server with pages", Hint: s.Again("show", id)}
 	}
 	if s.Flags.JSON || s.OpenBrowser(page) != nil {
 		return s.Result(console.Document{"transaction_id": id, "url": page}, page+"\n")
@@ -239,7 +238,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 		shown := c.RedactDiff(diff)
 		if stat || names {
 			if c.Flags.JSON {
-				return &cli.UsageError{Message: "--stat and --name-only print no JSON", Hint: c.Again("show", id, "--json=files")}
+				return &console.UsageError{Message: "--stat and --name-only print no JSON", Hint: c.Again("show", id, "--json=files")}
 			}
 			return s.Long(c.Redact(report.Stat(report.New(log, diff, nil), names)))
 		}
@@ -286,7 +285,7 @@ func logCommand(c *console.Console) *cobra.Command {
 // newest transaction.
 func lookCommand(c *console.Console, word, short string, look func(context.Context, *session.Session, writing.Snapshot, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: word + " [TX]", Short: short, Args: cli.UpToOne,
+		Use: word + " [TX]", Short: short, Args: console.UpToOne,
 		Example: "  countersign " + word + "\n  countersign " + word + " tx_01J --json",
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			s, snap, id, err := session.OpenOne(cmd.Context(), c, args, true)
@@ -312,9 +311,9 @@ func (f *matrixFlags) add(cmd *cobra.Command) {
 
 func (f matrixFlags) check() error {
 	return cmp.Or(
-		cli.RefuseIf(!f.on && (f.pulls || f.max != console.MaxJobs || f.part != 0), "--pull-requests, --max and --part belong to --matrix", "add --matrix"),
-		cli.RefuseIf(f.max < 1 || f.max > console.MaxJobs, fmt.Sprintf("--max %d is not from 1 to %d", f.max, console.MaxJobs), "GitHub allows no more jobs in one matrix"),
-		cli.RefuseIf(f.part < 0, fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"),
+		console.RefuseIf(!f.on && (f.pulls || f.max != console.MaxJobs || f.part != 0), "--pull-requests, --max and --part belong to --matrix", "add --matrix"),
+		console.RefuseIf(f.max < 1 || f.max > console.MaxJobs, fmt.Sprintf("--max %d is not from 1 to %d", f.max, console.MaxJobs), "GitHub allows no more jobs in one matrix"),
+		console.RefuseIf(f.part < 0, fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"),
 	)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -77,10 +76,10 @@ the record, as that of audit is.
 The directory is made, or is empty, or was written by site before. Pages that the ledger has no
 more are removed.`,
 		Example: "  countersign site --out public\n  countersign site --out public --redact",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return &cli.UsageError{Message: "no directory given", Hint: "name the one to write with --out DIR"}
+				return &console.UsageError{Message: "no directory given", Hint: "name the one to write with --out DIR"}
 			}
 			return p.site(cmd.Context(), out, o)
 		},

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -163,8 +163,8 @@ func TestT77SiteTampered(t *testing.T) {
 	}
 	for range 2 {
 		said, err := w.run("--out", out)
-		var code *cli.ExitError
-		if !errors.As(err, &code) || code.Code != cli.ExitFailed || said["ok"] != false {
+		var code *console.ExitError
+		if !errors.As(err, &code) || code.Code != console.ExitFailed || said["ok"] != false {
 			t.Errorf("%v, %v", said, err)
 		}
 		if !strings.Contains(files(t, out)["index.html"], "not verify") {
@@ -273,8 +273,8 @@ func TestSiteLink(t *testing.T) {
 		t.Skip(err)
 	}
 	_, err = w.run("--out", out)
-	var code *cli.ExitError
-	if !errors.As(err, &code) || code.Code != cli.ExitIO || !strings.Contains(err.Error(), ": verify/") || strings.Contains(err.Error(), ".new-") {
+	var code *console.ExitError
+	if !errors.As(err, &code) || code.Code != console.ExitIO || !strings.Contains(err.Error(), ": verify/") || strings.Contains(err.Error(), ".new-") {
 		t.Error(err)
 	}
 	left, err := filepath.Glob(filepath.Join(out, markerFile+".new-*"))

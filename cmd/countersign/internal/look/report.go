@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -24,13 +23,13 @@ func reportCommand(c *console.Console) *cobra.Command {
 		Short: "Report a transaction as Markdown, or as one HTML file to attach to a ticket",
 		Example: "  countersign report tx_01J\n" +
 			"  countersign report tx_01J --html --out change.html",
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			switch {
 			case asHTML:
 				return reportHTML(cmd.Context(), c, args, out, redact)
 			case out != "" || redact:
-				return console.Outcome{}, &cli.UsageError{Message: "--out and --redact are of an HTML file", Hint: "add --html"}
+				return console.Outcome{}, &console.UsageError{Message: "--out and --redact are of an HTML file", Hint: "add --html"}
 			}
 			return reportMarkdown(cmd.Context(), c, args)
 		}),

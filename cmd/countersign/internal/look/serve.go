@@ -20,7 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -40,7 +39,7 @@ that nobody can guess, and opens the browser there. Nothing is written. It ends 
 
 The ledger is audited first; until that is over the pages say how far it is.`,
 		Example: "  countersign browse\n  countersign browse tx_01J --no-open",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.browse(cmd.Context(), args, o, noOpen)
 		},
@@ -66,7 +65,7 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return &console.ExitError{Code: console.ExitIO, Err: err}
 	}
 	s := newServer(b, l.Addr().(*net.TCPAddr).Port)
 	served := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -25,7 +24,7 @@ import (
 func statusCommand(c *console.Console) *cobra.Command {
 	var repos, cache string
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say what waits, and what to type", Args: cli.NoArgs,
+		Use: "status", Short: "Say what waits, and what to type", Args: console.NoArgs,
 		Long: `status shows what is open: first what waits for people, in the order in which they are to look: what is overdue
 by approvals.due of the Policy, then by risk, then the oldest. With --repos it fetches the repositories of a
 file, as evidence does, and shows what waits in all of them; the same change to several is one row.`,
@@ -35,7 +34,7 @@ file, as evidence does, and shows what waits in all of them; the same change to 
 			case repos != "":
 				return statusOfAll(cmd.Context(), c, repos, cache)
 			case cache != "":
-				return &cli.UsageError{Message: "--cache is for repositories that are fetched", Hint: "name them: --repos FILE"}
+				return &console.UsageError{Message: "--cache is for repositories that are fetched", Hint: "name them: --repos FILE"}
 			}
 			return Status(cmd.Context(), c)
 		},
@@ -71,7 +70,7 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 		err = c.LongWith(gitstore.Settings{}, c.Redact(text))
 	}
 	if unread > 0 {
-		err = errors.Join(err, &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s of %d cannot be read", ledger.Plural(unread, "repository", "repositories"), len(all))})
+		err = errors.Join(err, &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("%s of %d cannot be read", ledger.Plural(unread, "repository", "repositories"), len(all))})
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -80,7 +80,7 @@ type ArgumentError struct{ Message string }
 func (e *ArgumentError) Error() string { return e.Message }
 
 // ExitCode is that of a command line that cannot be obeyed.
-func (*ArgumentError) ExitCode() int { return cli.ExitRefused }
+func (*ArgumentError) ExitCode() int { return console.ExitRefused }
 
 // Limits of a server. More calls wait for their turn; a longer message ends a session over
 // stdio, and is answered with status 413 over HTTP.

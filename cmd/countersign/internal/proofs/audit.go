@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -85,7 +84,7 @@ something else than the record.`,
   countersign audit --online --requests 200
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.online.check(cmd.Flags().Changed); err != nil {
 				return err
@@ -188,9 +187,9 @@ func (f AuditFlags) check() error {
 		return err
 	}
 	return cmp.Or(
-		cli.RefuseIf(f.atLeast != "" && f.Branch == "" && f.commit == "", "--at-least was given without --branch or --commit", "countersign audit --branch main --at-least "+f.atLeast),
-		cli.RefuseIf(f.Since != "" && f.Branch == "", "--since was given without --branch", "countersign audit --branch main --since "+f.Since),
-		cli.RefuseIf(f.Witness.File == "" && (f.Witness.Quorum != 0 || f.Witness.ask), "--quorum and --ask are about the witnesses of a file", "name their file: --witnesses FILE"),
+		console.RefuseIf(f.atLeast != "" && f.Branch == "" && f.commit == "", "--at-least was given without --branch or --commit", "countersign audit --branch main --at-least "+f.atLeast),
+		console.RefuseIf(f.Since != "" && f.Branch == "", "--since was given without --branch", "countersign audit --branch main --since "+f.Since),
+		console.RefuseIf(f.Witness.File == "" && (f.Witness.Quorum != 0 || f.Witness.ask), "--quorum and --ask are about the witnesses of a file", "name their file: --witnesses FILE"),
 	)
 }
 
@@ -199,7 +198,7 @@ func checkStrength(word string) error {
 	if word == "" || slices.Contains(explain.Strengths, explain.Strength(word)) {
 		return nil
 	}
-	return &cli.UsageError{Message: fmt.Sprintf("--at-least %+q is no strength", word), Hint: "--at-least is one of: hardware, signed, forge_twice, forge, shell"}
+	return &console.UsageError{Message: fmt.Sprintf("--at-least %+q is no strength", word), Hint: "--at-least is one of: hardware, signed, forge_twice, forge, shell"}
 }
 
 // err is the worst of what was found, nil for nothing.
@@ -209,14 +208,14 @@ func (d audited) err(ledgerRef string) error {
 	case newer != nil:
 		return fmt.Errorf("%s: %w", ledgerRef, newer)
 	case !d.OK:
-		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
+		return &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
 	case d.Branch != nil && len(d.Branch.Unexplained) > 0:
 		return &fault.Error{
 			Kind: fault.Failed, Message: fmt.Sprintf("%s has %s that nothing accounts for", d.Branch.Name, report.Counted(len(d.Branch.Unexplained), "commit")),
 			Try: "countersign audit --commit " + d.Branch.Unexplained[0].Commit, Cause: ErrBranch,
 		}
 	case !d.Pages.OK && (d.Online == nil || d.Online.Bad() == 0):
-		return cli.PagesDiffer(ledgerRef, report.Counted(d.Pages.Count, "finding"))
+		return console.PagesDiffer(ledgerRef, report.Counted(d.Pages.Count, "finding"))
 	}
 	return onlineVerdict(d.Online)
 }
@@ -224,7 +223,7 @@ func (d audited) err(ledgerRef string) error {
 // auditCommit says what accounts for one change to the code.
 func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if f.from != "" || f.Since != "" || f.signers != "" || f.sarif != "" || f.Witness.File != "" || f.online.ask {
-		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
+		return &console.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := s.Local.Snapshot(ctx)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -69,7 +68,7 @@ func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o Witn
 		return nil, nil, err
 	}
 	if o.Quorum == 0 && !f.Demands() {
-		return nil, nil, &cli.UsageError{Message: "nothing says how many witnesses are needed", Hint: "--quorum N"}
+		return nil, nil, &console.UsageError{Message: "nothing says how many witnesses are needed", Hint: "--quorum N"}
 	}
 	found := func(message string) history.Finding {
 		return history.Finding{RuleID: "WITNESS", Message: message}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -69,7 +68,7 @@ something cannot be read or written.`,
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --csv q1.csv --out q1
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --sample 25 --seed 'audit 2026/7' --packets packets
   countersign evidence --from 2026-01-01 --to 2026-03-31 --repos repositories.txt --out q1`,
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return collectEvidence(cmd.Context(), c, f) },
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "the first `DAY`, such as 2026-01-01 (UTC); without both, the month before")
@@ -104,7 +103,7 @@ func (f evidenceFlags) period(now time.Time) (evidence.Period, error) {
 	}
 	p, err := evidence.ParsePeriod(f.from, f.to)
 	if err != nil {
-		err = &cli.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
+		err = &console.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
 	}
 	return p, err
 }
@@ -117,12 +116,12 @@ func (f *evidenceFlags) check(c *console.Console) error {
 	many := f.many()
 	err := cmp.Or(
 		checkStrength(f.atLeast),
-		cli.RefuseIf(f.of.File != "" && f.of.Installed, "--repos and --installed exclude each other", ""),
-		cli.RefuseIf(!many && f.of.Cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
-		cli.RefuseIf(many && f.online, "--online asks about this clone's repository", "leave out --repos and --installed"),
-		cli.RefuseIf(f.requests < 1 || !f.online && f.requests != mostAsked, "--requests takes a number from 1 on, with --online", "countersign evidence --online --requests 500"),
-		cli.RefuseIf(!many && f.of.Branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
-		cli.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
+		console.RefuseIf(f.of.File != "" && f.of.Installed, "--repos and --installed exclude each other", ""),
+		console.RefuseIf(!many && f.of.Cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
+		console.RefuseIf(many && f.online, "--online asks about this clone's repository", "leave out --repos and --installed"),
+		console.RefuseIf(f.requests < 1 || !f.online && f.requests != mostAsked, "--requests takes a number from 1 on, with --online", "countersign evidence --online --requests 500"),
+		console.RefuseIf(!many && f.of.Branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
+		console.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
 	)
 	if err == nil && f.out != "" {
 		err = c.EmptyDir("--out", f.out)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -37,7 +36,7 @@ With --set-aside the remote's transactions stand, and what this clone had is kep
 
 Where the remote has no ledger yet, sync says what it publishes and, in a terminal, asks.`,
 		Example: "  countersign sync\n  countersign sync --remote upstream",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE: c.Does(func(cmd *cobra.Command, _ []string) (console.Outcome, error) {
 			return syncLedger(cmd.Context(), c, setAside, dryRun)
 		}),
@@ -148,7 +147,7 @@ func publishes(ctx context.Context, s *session.Session, next gitstore.Joined, dr
 	}
 	defer person.Close()
 	if !s.Agrees(person, says+" Go on? [y/N] ") {
-		return &cli.UsageError{Message: "nothing was sent", Hint: ""}
+		return &console.UsageError{Message: "nothing was sent", Hint: ""}
 	}
 	return nil
 }
@@ -209,7 +208,7 @@ func appliedTwice(ctx context.Context, s *session.Session, done gitstore.Joined)
 }
 
 func ledgerCommand(c *console.Console) *cobra.Command {
-	return cli.Group("ledger", "Look at the ledger's tip, or accept one that was rewritten", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
+	return console.Group("ledger", "Look at the ledger's tip, or accept one that was rewritten", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
 		acceptTipCommand(c), tipCommand(c))
 }
 
@@ -219,7 +218,7 @@ func tipCommand(c *console.Console) *cobra.Command {
 		Short: "Print the ledger's tip; refuse one that was rewritten since this clone saw it",
 		Example: "  countersign ledger tip\n" +
 			"  countersign audit --known-tip $(ssh other-machine countersign -C repo ledger tip)",
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := session.Open(c)
 			if err != nil {
@@ -244,7 +243,7 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args:    cli.ExactlyOne("no commit given", "give the ledger's tip as it is now, all its digits"),
+		Args:    console.ExactlyOne("no commit given", "give the ledger's tip as it is now, all its digits"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return acceptTip(cmd.Context(), c, args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded with it (required)")
@@ -253,7 +252,7 @@ reason. What this clone had is kept on a ref.`,
 
 func acceptTip(ctx context.Context, c *console.Console, tip, reason string) error {
 	if reason == "" {
-		return &cli.UsageError{Message: "an acceptance needs a reason", Hint: `say why: --reason "…"`}
+		return &console.UsageError{Message: "an acceptance needs a reason", Hint: `say why: --reason "…"`}
 	}
 	s, err := session.Open(c)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -36,9 +35,9 @@ func (f *onlineFlags) add(cmd *cobra.Command) {
 // check refuses values that mean nothing. changed reports whether a flag was given.
 func (f *onlineFlags) check(changed func(name string) bool) error {
 	return cmp.Or(
-		cli.RefuseIf(!f.ask && f.record, "--record-settings is about what the forge is asked", "ask it: --online"),
-		cli.RefuseIf(!f.ask && (changed("requests") || changed("max-age")), "--requests and --max-age are about what the forge is asked", "ask it: --online"),
-		cli.RefuseIf(f.requests < 1 || f.maxAge < 0, "--requests takes a number from 1 on, --max-age an age from 0 on", "countersign audit --online --requests 500 --max-age 24h"),
+		console.RefuseIf(!f.ask && f.record, "--record-settings is about what the forge is asked", "ask it: --online"),
+		console.RefuseIf(!f.ask && (changed("requests") || changed("max-age")), "--requests and --max-age are about what the forge is asked", "ask it: --online"),
+		console.RefuseIf(f.requests < 1 || f.maxAge < 0, "--requests takes a number from 1 on, --max-age an age from 0 on", "countersign audit --online --requests 500 --max-age 24h"),
 	)
 }
 
@@ -90,5 +89,5 @@ func onlineVerdict(r *online.Result) error {
 	if r.Remaining > 0 {
 		err = fault.Fail(text, "countersign audit --online")
 	}
-	return &cli.ExitError{Code: cli.ExitPending, Err: err}
+	return &console.ExitError{Code: console.ExitPending, Err: err}
 }

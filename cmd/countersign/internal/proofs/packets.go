@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -49,15 +48,15 @@ func (f *packetFlags) check(c *console.Console, many bool) error {
 		return nil
 	}
 	err := cmp.Or(
-		cli.RefuseIf(f.dir == "", "there is no directory for the packets", "name a new one: --packets DIR"),
-		cli.RefuseIf(f.size < 1 || f.size > evidence.MaxSample, fmt.Sprintf("a sample has 1 to %d changes, and not %d", evidence.MaxSample, f.size),
+		console.RefuseIf(f.dir == "", "there is no directory for the packets", "name a new one: --packets DIR"),
+		console.RefuseIf(f.size < 1 || f.size > evidence.MaxSample, fmt.Sprintf("a sample has 1 to %d changes, and not %d", evidence.MaxSample, f.size),
 			"say how many: --sample 25"),
-		cli.RefuseIf(f.seed == "", "there is no seed", "give any text, and write it down before you draw: --seed TEXT"),
-		cli.RefuseIf(many, "packets are of this clone's repository", "leave out --repos and --installed"),
+		console.RefuseIf(f.seed == "", "there is no seed", "give any text, and write it down before you draw: --seed TEXT"),
+		console.RefuseIf(many, "packets are of this clone's repository", "leave out --repos and --installed"),
 	)
 	if err == nil {
 		if bad := evidence.CheckSeed(f.seed); bad != nil {
-			err = &cli.UsageError{Message: bad.Error(), Hint: "--seed TEXT"}
+			err = &console.UsageError{Message: bad.Error(), Hint: "--seed TEXT"}
 		}
 	}
 	if err == nil {
@@ -236,7 +235,7 @@ func browser() (string, error) {
 		}
 	}
 	none := "there is no Chromium to print with: none of " + strings.Join(browsers, ", ")
-	return "", &cli.UsageError{Message: none, Hint: "leave out --pdf, and print index.html with any browser"}
+	return "", &console.UsageError{Message: none, Hint: "leave out --pdf, and print index.html with any browser"}
 }
 
 // printed prints a page as PDF. The browser sees nothing of this process but the page.
@@ -265,7 +264,7 @@ func (p packer) printed(ctx context.Context, page []byte) ([]byte, error) {
 		err = errors.New("it wrote no PDF")
 	}
 	if err != nil {
-		return nil, &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("printing with %s: %w: %s", report.Clean(p.browser), err, ledger.OneLine(string(said), 300))}
+		return nil, &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("printing with %s: %w: %s", report.Clean(p.browser), err, ledger.OneLine(string(said), 300))}
 	}
 	return pdf, nil
 }

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -27,7 +27,7 @@ func recordSettings(ctx context.Context, s *session.Session, of forge.Auditor) e
 func RecordSettings(ctx context.Context, s *session.Session, of forge.Auditor) error {
 	with, can := of.(forge.Protector)
 	if !can {
-		return &cli.UsageError{Message: "a forge of this kind does not tell what protects a branch", Hint: "leave out --record-settings"}
+		return &console.UsageError{Message: "a forge of this kind does not tell what protects a branch", Hint: "leave out --record-settings"}
 	}
 	at, err := of.DefaultBranch(ctx)
 	if err != nil {

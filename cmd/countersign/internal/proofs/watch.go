@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -38,7 +37,7 @@ func Watch(ctx context.Context, c *console.Console, step console.Step) error {
 	var branch Judged
 	switch {
 	case since != "" && !canon.IsGitID(since): // an age would close the issue as time goes by
-		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
+		err = errors.Join(err, &console.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
 	case err == nil && found:
 		held := AuditFlags{Branch: of.Branch, Since: since}
 		if err = holdTo(ctx, c, step.Input("allowed-signers"), &held); err == nil {
@@ -68,7 +67,7 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *AuditFla
 			return err
 		}
 		if !slices.ContainsFunc(p.Needs([]string{signers}, false), func(n policy.Need) bool { return n.Kind == policy.KindProtected }) {
-			return &cli.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
+			return &console.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
 		}
 		if f.Keys, err = session.SignersIn(c, signers, raw); err != nil {
 			return err
@@ -101,8 +100,8 @@ func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name st
 		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
 		Clean: func(text string) string { return c.Redact(text).String() },
 	}
-	exit, _ := errors.AsType[*cli.ExitError](failure)
-	if failure == nil || errors.Is(failure, ErrBranch) || exit != nil && exit.Code == cli.ExitPages {
+	exit, _ := errors.AsType[*console.ExitError](failure)
+	if failure == nil || errors.Is(failure, ErrBranch) || exit != nil && exit.Code == console.ExitPages {
 		w.Found = branch.List
 	}
 	if w.Found == nil {

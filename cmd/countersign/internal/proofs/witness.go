@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -35,7 +34,7 @@ countersign audit --witnesses FILE --quorum N. docs/witnesses.md has the file an
 A witness that is down, or signs something else, is a line; --quorum makes too few an error.
 Without --witnesses the Policy names the file.`,
 		Example: "  countersign witness --witnesses witnesses.txt --push\n  countersign witness --quorum 2 --json",
-		Args:    cli.NoCommand,
+		Args:    console.NoCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cosignTip(cmd.Context(), c, file, quorum) },
 	}
 	cmd.Flags().StringVar(&file, "witnesses", "", "the ledger's name and key, and the witnesses, are in `FILE`")
@@ -72,7 +71,7 @@ func cosignTip(ctx context.Context, c *console.Console, name string, quorum int)
 			return err
 		}
 		if p.File == "" {
-			return &cli.UsageError{Message: "nothing names the witnesses", Hint: "name their file: --witnesses FILE, or witnesses.file in the Policy"}
+			return &console.UsageError{Message: "nothing names the witnesses", Hint: "name their file: --witnesses FILE, or witnesses.file in the Policy"}
 		}
 		f, quorum = named, max(quorum, p.Required)
 	}
@@ -108,7 +107,7 @@ func witnessesIn(name string, raw []byte) (witness.File, error) {
 		err = errors.New("it names no witness")
 	}
 	if err != nil {
-		return f, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "docs/witnesses.md says what the file has"}
+		return f, &console.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "docs/witnesses.md says what the file has"}
 	}
 	return f, nil
 }
@@ -116,7 +115,7 @@ func witnessesIn(name string, raw []byte) (witness.File, error) {
 // checkQuorum refuses a number that nobody can meet.
 func checkQuorum(f witness.File, quorum int) error {
 	if quorum < 0 || quorum > len(f.Witnesses) {
-		return &cli.UsageError{Message: fmt.Sprintf("a quorum of %d, and the file names %s", quorum, ledger.Plural(len(f.Witnesses), "witness", "witnesses")), Hint: "--quorum takes how many of the file's witnesses are needed"}
+		return &console.UsageError{Message: fmt.Sprintf("a quorum of %d, and the file names %s", quorum, ledger.Plural(len(f.Witnesses), "witness", "witnesses")), Hint: "--quorum takes how many of the file's witnesses are needed"}
 	}
 	return nil
 }
@@ -143,7 +142,7 @@ func logKey(c *console.Console, f witness.File) (witness.Key, witness.Sign, erro
 	}
 	k, sign, err := noteKey(c, origin, false)
 	if err == nil && !slices.Contains(f.Logs, k) {
-		err = &cli.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + escape.ShellQuote(origin)}
+		err = &console.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + escape.ShellQuote(origin)}
 	}
 	return k, sign, err
 }
@@ -156,11 +155,11 @@ func noteKey(c *console.Console, name string, cosigns bool) (witness.Key, witnes
 	}
 	public, sign, ok := key.Ed25519()
 	if !ok {
-		return witness.Key{}, nil, &cli.UsageError{Message: "checkpoints are signed with Ed25519, and the key is of another kind", Hint: "ssh-keygen -t ed25519"}
+		return witness.Key{}, nil, &console.UsageError{Message: "checkpoints are signed with Ed25519, and the key is of another kind", Hint: "ssh-keygen -t ed25519"}
 	}
 	k, err := witness.NewKey(name, public, cosigns)
 	if err != nil {
-		err = &cli.UsageError{Message: err.Error(), Hint: ""}
+		err = &console.UsageError{Message: err.Error(), Hint: ""}
 	}
 	return k, sign, err
 }
@@ -315,7 +314,7 @@ func (c cosigned) enough(quorum int) error {
 	if len(c.note.Seen) >= quorum {
 		return nil
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%d of the %s that are needed signed the ledger's checkpoint", len(c.note.Seen), ledger.Plural(quorum, "witness", "witnesses"))}
+	return &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%d of the %s that are needed signed the ledger's checkpoint", len(c.note.Seen), ledger.Plural(quorum, "witness", "witnesses"))}
 }
 
 // lines says what became of each witness, in the file's order.

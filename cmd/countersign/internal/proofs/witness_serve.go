@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
@@ -27,7 +26,7 @@ func witnessKeyCommand(c *console.Console) *cobra.Command {
 "log NAME+…" for the key of a ledger, or with --cosigner "witness NAME NAME+…" for that of a witness.
 The key has to be Ed25519. NAME is usually an address without https://.`,
 		Example: "  countersign witness key github.com/acme/app --sign-key ledger-key\n  countersign witness key witness.acme.example --cosigner --sign-key witness-key",
-		Args:    cli.ExactlyOne("no name given", "name the ledger or the witness, such as github.com/acme/app"),
+		Args:    console.ExactlyOne("no name given", "name the ledger or the witness, such as github.com/acme/app"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			k, _, err := noteKey(c, args[0], cosigner)
 			if err != nil {
@@ -67,7 +66,7 @@ nothing else does: a witness that forgot it would sign another history.
 
 It speaks plain HTTP on 127.0.0.1. Put a server with TLS before it.`,
 		Example: "  countersign witness serve --name witness.acme.example --sign-key witness-key --logs logs.txt --state witness.json --init",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return witnessServe(cmd.Context(), c, f) },
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "the witness's `NAME`, usually its address without https://")
@@ -80,7 +79,7 @@ It speaks plain HTTP on 127.0.0.1. Put a server with TLS before it.`,
 
 func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 	if f.name == "" || f.logs == "" || f.state == "" {
-		return &cli.UsageError{Message: "a witness needs a name, the ledgers that it knows, and a state", Hint: "countersign witness serve --name NAME --logs FILE --state FILE --sign-key FILE"}
+		return &console.UsageError{Message: "a witness needs a name, the ledgers that it knows, and a state", Hint: "countersign witness serve --name NAME --logs FILE --state FILE --sign-key FILE"}
 	}
 	k, sign, err := noteKey(c, f.name, true)
 	if err != nil {
@@ -95,12 +94,12 @@ func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 		err = errors.New("it has no line that begins with log")
 	}
 	if err != nil {
-		return &cli.UsageError{Message: fmt.Sprintf("%s: %v", f.logs, err), Hint: "docs/witnesses.md says what the file has"}
+		return &console.UsageError{Message: fmt.Sprintf("%s: %v", f.logs, err), Hint: "docs/witnesses.md says what the file has"}
 	}
 	s, err := OpenWitness(c.Path(f.state), f.init, k, sign, logs.Logs, c.Now)
 	if err != nil {
-		if usage, is := errors.AsType[*cli.UsageError](err); is {
-			return &cli.UsageError{Message: f.state + ": " + usage.Message, Hint: usage.Hint}
+		if usage, is := errors.AsType[*console.UsageError](err); is {
+			return &console.UsageError{Message: f.state + ": " + usage.Message, Hint: usage.Hint}
 		}
 		return console.FileError(f.state, err)
 	}
@@ -109,7 +108,7 @@ func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 	defer stop()
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return &console.ExitError{Code: console.ExitIO, Err: err}
 	}
 	served := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
@@ -127,6 +126,6 @@ func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 		defer cancel()
 		return served.Shutdown(ctx)
 	case err := <-ended:
-		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return &console.ExitError{Code: console.ExitIO, Err: err}
 	}
 }

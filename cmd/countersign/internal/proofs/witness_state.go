@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
@@ -36,9 +36,9 @@ type WitnessServer struct {
 // Why a state does not open. Nobody but a person may begin one: a witness that forgot what it signed would
 // sign another history.
 var (
-	ErrNoState  = &cli.UsageError{Message: "there is no state", Hint: "--init makes it, for a witness that has signed nothing yet"}
-	ErrHasState = &cli.UsageError{Message: "there is a state already", Hint: "leave out --init"}
-	ErrLocked   = &cli.UsageError{Message: "another process has the state", Hint: "one witness has one process: end the other first"}
+	ErrNoState  = &console.UsageError{Message: "there is no state", Hint: "--init makes it, for a witness that has signed nothing yet"}
+	ErrHasState = &console.UsageError{Message: "there is a state already", Hint: "leave out --init"}
+	ErrLocked   = &console.UsageError{Message: "another process has the state", Hint: "one witness has one process: end the other first"}
 )
 
 // OpenWitness opens a witness that signs checkpoints of these logs. create makes the state, and else it must be there, and be this key's.

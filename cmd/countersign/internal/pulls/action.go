@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -25,7 +24,7 @@ import (
 // commands that a person types.
 func Command(c *console.Console, o Others) *cobra.Command {
 	return &cobra.Command{
-		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: cli.NoArgs,
+		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAction(cmd.Context(), c, o) },
 	}
 }
@@ -114,16 +113,16 @@ func runAction(ctx context.Context, c *console.Console, o Others) error {
 		return nil // a bot that found nothing
 	case done.Transaction != "" && args[0] != "checks":
 		err = publish(ctx, c, step, done)
-	case code == cli.ExitDenied:
+	case code == console.ExitDenied:
 		step.Denied()
 	}
 	switch {
 	case err != nil:
 		return err
-	case code == 0, code == cli.ExitPending, code == cli.ExitDenied:
+	case code == 0, code == console.ExitPending, code == console.ExitDenied:
 		return nil // waiting, and a human's denial, do not fail the step
 	}
-	return &cli.ExitError{Code: code, Err: nil}
+	return &console.ExitError{Code: code, Err: nil}
 }
 
 // actionSite writes pages of the remote's ledger, without diffs where the input redact says so, or
@@ -142,7 +141,7 @@ func actionSite(ctx context.Context, c *console.Console, step console.Step, args
 	redact := step.Input("redact")
 	if redact == "" && elsewhere {
 		step.Site(false)
-		return &cli.UsageError{
+		return &console.UsageError{
 			Message: "the ledger is in another repository, so that not everybody may read it, and these pages are for everybody who may see the site",
 			Hint:    "countersign init --pages --redact",
 		}
@@ -167,14 +166,14 @@ func actionSite(ctx context.Context, c *console.Console, step console.Step, args
 	if err := console.Emit(c.Stdout, c.Redact(told.String())); err != nil || code == 0 {
 		return err
 	}
-	return &cli.ExitError{Code: code, Err: nil}
+	return &console.ExitError{Code: code, Err: nil}
 }
 
 // actionDigest tells what waits by the remote's ledger, in the form that COUNTERSIGN_DIGEST says.
 func actionDigest(ctx context.Context, c *console.Console, step console.Step, args []string) error {
 	form := cmp.Or(c.Getenv("COUNTERSIGN_DIGEST"), "github-issue")
 	if !slices.Contains([]string{"slack", "teams", "github-issue"}, form) {
-		return &cli.UsageError{Message: fmt.Sprintf("COUNTERSIGN_DIGEST is %+q", form), Hint: "slack, teams or github-issue"}
+		return &console.UsageError{Message: fmt.Sprintf("COUNTERSIGN_DIGEST is %+q", form), Hint: "slack, teams or github-issue"}
 	}
 	found, elsewhere, err := session.TakeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
 	if err == nil && !found { // or none any more: that is not for an issue to close
@@ -184,7 +183,7 @@ func actionDigest(ctx context.Context, c *console.Console, step console.Step, ar
 		return err
 	}
 	if code, _ := c.Command(c.Stdout, elsewhere, append(args, "--post", "--"+form)...); code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
+		return &console.ExitError{Code: code, Err: nil}
 	}
 	return nil
 }
@@ -224,7 +223,7 @@ func actionArgs(step console.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence, digest, dispose or settings"}
+		return nil, &console.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence, digest, dispose or settings"}
 	}
 	args := []string{stage}
 	switch stage {
@@ -308,7 +307,7 @@ func actionAttest(ctx context.Context, c *console.Console, step console.Step) er
 	ref := cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
 	code, synced := c.Command(c.Stdout, c.Elsewhere, "sync", "--ledger-ref="+ref)
 	if code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
+		return &console.ExitError{Code: code, Err: nil}
 	}
 	s, err := session.OpenRepo(c)
 	if err != nil {
@@ -319,7 +318,7 @@ func actionAttest(ctx context.Context, c *console.Console, step console.Step) er
 		return err
 	}
 	if code, _ := c.Command(c.Stdout, synced.Elsewhere, "attest", "--all", "--keyless", "--github", "--push", "--ledger-ref="+ref); code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
+		return &console.ExitError{Code: code, Err: nil}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
@@ -18,10 +17,10 @@ const artifactFile = "bundle.json"
 
 // artifactCommand hands results from job to job of one run, where there is no action for that.
 func artifactCommand(c *console.Console) *cobra.Command {
-	root := &cobra.Command{Use: "artifact", Hidden: true, Short: "Hand a file from job to job of a workflow's run", Args: cli.NoCommand}
+	root := &cobra.Command{Use: "artifact", Hidden: true, Short: "Hand a file from job to job of a workflow's run", Args: console.NoCommand}
 	root.AddCommand(
 		&cobra.Command{
-			Use: "put NAME FILE", Hidden: true, Short: "Leave a file with the run that this is a job of", Args: cli.Exactly(2),
+			Use: "put NAME FILE", Hidden: true, Short: "Leave a file with the run that this is a job of", Args: console.Exactly(2),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				raw, err := c.ReadInput(args[1], session.MaxResults)
 				if err != nil {
@@ -31,7 +30,7 @@ func artifactCommand(c *console.Console) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "get NAME FILE", Hidden: true, Short: "Take a file that an earlier job of this run left", Args: cli.Exactly(2),
+			Use: "get NAME FILE", Hidden: true, Short: "Take a file that an earlier job of this run left", Args: console.Exactly(2),
 			RunE: func(cmd *cobra.Command, args []string) error { return getArtifact(cmd.Context(), c, args[0], args[1]) },
 		})
 	return root
@@ -42,7 +41,7 @@ func getArtifact(ctx context.Context, c *console.Console, name, file string) err
 	client, clientErr := session.ForgeOfWorkflow(c)
 	switch {
 	case err != nil:
-		return &cli.UsageError{Message: "this is no job of a workflow's run", Hint: ""}
+		return &console.UsageError{Message: "this is no job of a workflow's run", Hint: ""}
 	case clientErr != nil:
 		return clientErr
 	case client == nil:

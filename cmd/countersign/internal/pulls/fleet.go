@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
@@ -29,7 +28,7 @@ repository's own token, Policy and limits: this token needs actions: write and n
 
 The token is that of an app's installation, in COUNTERSIGN_TOKEN or the Action's input.`,
 		Example: "  countersign fleet --dry-run\n  countersign fleet --json",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return startAll(cmd.Context(), c, dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list the repositories, and start nothing")

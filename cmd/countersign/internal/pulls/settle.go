@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -57,7 +56,7 @@ reports on the pull request. It does nothing twice: run it as often as you like.
 It needs a token (COUNTERSIGN_TOKEN, or the Action's input) that may write contents, pull
 requests and checks. In a workflow the pull request is the event's.`,
 		Example: "  countersign settle --pr 12\n  countersign settle --pr 12 --bundle bundle.json --json",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
 			if f.all {
 				return settleAll(cmd.Context(), c, f, args, cosign)
@@ -151,7 +150,7 @@ func openSettler(ctx context.Context, c *console.Console, f settleFlags, args []
 func findPull(ctx context.Context, a *session.Session, s pull.Settler, number int, args []string) (_ int, id string, err error) {
 	switch {
 	case number < 0:
-		return 0, "", &cli.UsageError{Message: "--pr takes the number of a pull request", Hint: ""}
+		return 0, "", &console.UsageError{Message: "--pr takes the number of a pull request", Hint: ""}
 	case number > 0:
 		return number, "", nil
 	case len(args) > 0:
@@ -172,7 +171,7 @@ func findPull(ctx context.Context, a *session.Session, s pull.Settler, number in
 		}
 	}
 	if number == 0 && s.Event.ProposesAnew() == 0 {
-		return 0, id, &cli.UsageError{Message: "it is not clear which pull request is meant", Hint: "name one: --pr N"}
+		return 0, id, &console.UsageError{Message: "it is not clear which pull request is meant", Hint: "name one: --pr N"}
 	}
 	return number, id, nil
 }
@@ -180,7 +179,7 @@ func findPull(ctx context.Context, a *session.Session, s pull.Settler, number in
 // settleAll settles the pull requests of a sweep, one after the other; what goes wrong with one does not stop the next.
 func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []string, cosign cosigning) (console.Outcome, error) {
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
-		return console.Outcome{}, &cli.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
+		return console.Outcome{}, &console.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
 	}
 	w, err := session.OpenWhole(ctx, c, true)
 	if err != nil {
@@ -277,7 +276,7 @@ func showSettled(a *session.Session, s *pull.Settled, id string) (console.Outcom
 func planCommand(c *console.Console) *cobra.Command {
 	var pr int
 	cmd := &cobra.Command{
-		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: cli.NoArgs,
+		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := Plan(cmd.Context(), c, pr)
 			if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -76,14 +75,14 @@ func (h host) Resumed(id string, done pipeline.ApplyOutcome) {
 // It is handed on as an artifact, which whoever may read the repository can download: a ledger that is kept in another one is not.
 func (h host) HandOver() error {
 	if h.s.Elsewhere {
-		return &cli.UsageError{
+		return &console.UsageError{
 			Message: "the Policy's commands run in a job without rights, which is handed the ledger; and this ledger is in another repository, so that not everybody may read it",
 			Hint:    "leave commands.run out of the Policy, and require the checks of the forge instead",
 		}
 	}
 	args := []string{"sync", "--quiet", "--ledger-ref=" + h.s.Flags.LedgerRef, "--remote=" + h.s.Flags.Remote}
 	if code, _ := h.s.Command(io.Discard, h.s.Elsewhere, args...); code != 0 {
-		return &cli.ExitError{Code: code, Err: errors.New("the ledger could not be put into the clone")}
+		return &console.ExitError{Code: code, Err: errors.New("the ledger could not be put into the clone")}
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -46,7 +45,7 @@ With --http it answers clients of this machine over HTTP instead, below http://1
 They need the token that it prints, as "Authorization: Bearer TOKEN"; COUNTERSIGN_MCP_TOKEN sets one.
 docs/mcp.md says more.`,
 		Example: "  countersign -C repository mcp\n  countersign mcp --http\n  COUNTERSIGN_MCP_TOKEN=$(openssl rand -hex 32) countersign mcp --http=127.0.0.1:8765",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
 				return serveMCP(cmd.Context(), c)
@@ -94,14 +93,14 @@ var bearerToken = canon.Regexp(`^[A-Za-z0-9._~+/-]+=*$`)
 func mcpHTTP(ctx context.Context, c *console.Console, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return &cli.UsageError{Message: fmt.Sprintf("--http %+q is no address of this machine alone", address), Hint: "--http=127.0.0.1:8765"}
+		return &console.UsageError{Message: fmt.Sprintf("--http %+q is no address of this machine alone", address), Hint: "--http=127.0.0.1:8765"}
 	}
 	given := c.Getenv(console.McpTokenName)
 	if given != "" && len(given) < 20 {
-		return &cli.UsageError{Message: console.McpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32"}
+		return &console.UsageError{Message: console.McpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32"}
 	}
 	if given != "" && !bearerToken().MatchString(given) {
-		return &cli.UsageError{Message: console.McpTokenName + " has a character that no bearer token has", Hint: "openssl rand -hex 32"}
+		return &console.UsageError{Message: console.McpTokenName + " has a character that no bearer token has", Hint: "openssl rand -hex 32"}
 	}
 	p, err := served(c)
 	if err != nil {
@@ -111,7 +110,7 @@ func mcpHTTP(ctx context.Context, c *console.Console, address string) error {
 	defer stop()
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return &console.ExitError{Code: console.ExitIO, Err: err}
 	}
 	defer l.Close()
 	token := cmp.Or(given, rand.Text())

@@ -20,7 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -45,10 +44,10 @@ nothing but the ledger: a client can go on with another server after any answer.
 Whoever can write to its stdin can approve as you, where the Policy allows local
 decisions. docs/rpc.md has the methods.`,
 		Example: "  countersign -C repository serve --stdio",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !stdio {
-				return &cli.UsageError{Message: "no way to talk to clients was given", Hint: "countersign serve --stdio"}
+				return &console.UsageError{Message: "no way to talk to clients was given", Hint: "countersign serve --stdio"}
 			}
 			return serveStdio(cmd.Context(), c)
 		},
@@ -71,7 +70,7 @@ func serveStdio(ctx context.Context, c *console.Console) error {
 
 // refused says what is wrong with a client's parameters.
 func refused(format string, args ...any) error {
-	return &cli.UsageError{Message: fmt.Sprintf(format, args...), Hint: ""}
+	return &console.UsageError{Message: fmt.Sprintf(format, args...), Hint: ""}
 }
 
 // A service does what clients ask for. It keeps no state but which events its
@@ -189,7 +188,7 @@ func notApplied(err error) error {
 func (c *call) failed(err error) error {
 	exit, _, message := c.Failure(err)
 	e := &rpcError{Code: codeInternal, Message: message.String(), Data: map[string]any{"exit": exit}}
-	if slices.Contains([]int{cli.ExitRefused, cli.ExitPending, cli.ExitDenied}, exit) && !errors.Is(err, errApply) {
+	if slices.Contains([]int{console.ExitRefused, console.ExitPending, console.ExitDenied}, exit) && !errors.Is(err, errApply) {
 		e.Code = codeInvalidParams
 	}
 	return e

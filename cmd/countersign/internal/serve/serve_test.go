@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 )
@@ -41,8 +40,8 @@ func TestFailed(t *testing.T) {
 		code int64
 	}{
 		"refused":                {wrong, 2, codeInvalidParams},
-		"waits":                  {&cli.ExitError{Code: 4, Err: errors.New("it waits")}, 4, codeInvalidParams},
-		"denied":                 {&cli.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, codeInvalidParams},
+		"waits":                  {&console.ExitError{Code: 4, Err: errors.New("it waits")}, 4, codeInvalidParams},
+		"denied":                 {&console.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, codeInvalidParams},
 		"broken":                 {errors.New("it is hunter2hunter2"), 3, codeInternal},
 		"an apply that failed":   {notApplied(wrong), 2, codeInternal},
 		"an apply that is wrong": {fmt.Errorf("later: %w", notApplied(wrong)), 2, codeInternal},

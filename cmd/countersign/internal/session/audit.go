@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -53,7 +52,7 @@ func SignersIn(c *console.Console, name string, raw []byte) (*sshsig.Allowed, er
 		err = fmt.Errorf("%d bytes are more than %d", len(raw), verdict.MostSigners)
 	}
 	if err != nil {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
+		return nil, &console.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
 	}
 	if unread := signers.Unread(); unread != nil {
 		c.Say("%s: passed over: %s", report.Clean(name), report.Clean(strings.ReplaceAll(unread.Error(), "\n", "; ")))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -38,7 +37,7 @@ func (c commands) Run(ctx context.Context, known redact.Finder, mode policy.Sand
 		return nil, err
 	}
 	if m == sandbox.DangerFullAccess && console.OnGiteaRunner(c.a.Getenv) {
-		return nil, &cli.UsageError{
+		return nil, &console.UsageError{
 			Message: "commands without a sandbox could read the token that this job has from its server, which may write", Hint: "sandbox: workspace-write in the Policy",
 		}
 	}
@@ -120,7 +119,7 @@ func (f *CheckFlags) Apply(a *Session) error {
 	if f.Sandbox != "" {
 		mode, err := sandbox.ParseMode(f.Sandbox)
 		if err != nil {
-			return &cli.UsageError{Message: err.Error(), Hint: "--sandbox read-only, workspace-write or danger-full-access"}
+			return &console.UsageError{Message: err.Error(), Hint: "--sandbox read-only, workspace-write or danger-full-access"}
 		}
 		r.Sandbox = policy.Sandbox(mode)
 	}
@@ -133,7 +132,7 @@ func (f *CheckFlags) Apply(a *Session) error {
 	}
 	results, err := checks.Parse(raw)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: %w", console.InputName(f.Results), err)}
+		return &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("%s: %w", console.InputName(f.Results), err)}
 	}
 	r.Results = &results
 	return nil
@@ -152,10 +151,10 @@ func (f *TargetFlags) Options(dryRun bool) (pipeline.ApplyOptions, error) {
 	switch to {
 	case "", policy.ToWorktree, policy.ToBranch, policy.ToRef:
 	default:
-		return pipeline.ApplyOptions{}, &cli.UsageError{Message: fmt.Sprintf("cannot apply to %+q", f.To), Hint: "--to worktree, branch or ref"}
+		return pipeline.ApplyOptions{}, &console.UsageError{Message: fmt.Sprintf("cannot apply to %+q", f.To), Hint: "--to worktree, branch or ref"}
 	}
 	if f.branch != "" && to != policy.ToBranch {
-		return pipeline.ApplyOptions{}, &cli.UsageError{Message: "--branch was given without --to branch", Hint: "add --to branch"}
+		return pipeline.ApplyOptions{}, &console.UsageError{Message: "--branch was given without --to branch", Hint: "add --to branch"}
 	}
 	return pipeline.ApplyOptions{To: to, Branch: f.branch, DryRun: dryRun}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -58,7 +57,7 @@ func IsNone(err error) bool {
 func CodeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, error) {
 	id, err := repo.Commit(ctx, name)
 	if errors.Is(err, gitstore.ErrNoCommit) {
-		err = &cli.UsageError{Message: err.Error(), Hint: "give all digits of an id, HEAD, a branch or a tag"}
+		err = &console.UsageError{Message: err.Error(), Hint: "give all digits of an id, HEAD, a branch or a tag"}
 	}
 	return id, err
 }
@@ -68,14 +67,14 @@ func CloseStatus(name, status string) error {
 	if status == string(ledger.Interrupted) {
 		return nil
 	}
-	return &cli.UsageError{Message: name + " can only be interrupted: countersign sets every other status itself", Hint: ""}
+	return &console.UsageError{Message: name + " can only be interrupted: countersign sets every other status itself", Hint: ""}
 }
 
 // Since is the time that --since names.
 func Since(c *console.Console, text string) (time.Time, error) {
 	at, err := pipeline.ParseSince(text, c.Now())
 	if err != nil {
-		err = &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+		err = &console.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
 	}
 	return at, err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -82,14 +81,14 @@ func GitHub(c *console.Console, settings gitstore.Settings) (*github.Client, err
 	if client, is := client.(*github.Client); is {
 		return client, nil
 	}
-	return nil, &cli.UsageError{Message: "this asks GitHub, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+	return nil, &console.UsageError{Message: "this asks GitHub, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 }
 
 // Installed are the repositories of the installation of the app whose token this is, with the client that lists them.
 func Installed(ctx context.Context, c *console.Console) (*github.Client, []github.Installed, error) {
 	client, err := GitHub(c, gitstore.Settings{})
 	if err == nil && client == nil {
-		err = &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
+		err = &console.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -197,7 +196,7 @@ func giteaClient(c *console.Console, settings gitstore.Settings, clock *rest.Clo
 	}
 	client, err := gitea.New(gitea.Options{Server: server, Repository: repository, Token: token, UserAgent: "countersign/" + console.Version(), Wait: c.Wait, Clock: clock})
 	if err != nil {
-		return nil, &cli.UsageError{Message: err.Error(), Hint: ""}
+		return nil, &console.UsageError{Message: err.Error(), Hint: ""}
 	}
 	return client, nil
 }
@@ -228,7 +227,7 @@ func gitHubClient(c *console.Console, settings gitstore.Settings, clock *rest.Cl
 		Repository: repository, Token: token, UserAgent: "countersign/" + console.Version(), Wait: c.Wait, Clock: clock,
 	})
 	if err != nil {
-		return nil, &cli.UsageError{Message: err.Error(), Hint: ""}
+		return nil, &console.UsageError{Message: err.Error(), Hint: ""}
 	}
 	return client, nil
 }
@@ -252,7 +251,7 @@ func Issues(c *console.Console, client ForgeClient) (forge.Reviews, error) {
 	}
 	on, has := client.(forge.Reviews)
 	if !has {
-		return nil, &cli.UsageError{Message: "issues are kept on GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+		return nil, &console.UsageError{Message: "issues are kept on GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 	}
 	return on, nil
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -77,7 +76,7 @@ func localLedger(c *console.Console, repo *gitstore.Repo) (*gitstore.Ledger, err
 		},
 	})
 	if err != nil {
-		return nil, &cli.UsageError{Message: err.Error(), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
+		return nil, &console.UsageError{Message: err.Error(), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
 	}
 	return l, nil
 }
@@ -87,7 +86,7 @@ func localLedger(c *console.Console, repo *gitstore.Repo) (*gitstore.Ledger, err
 func (s *Session) shares() (bool, error) {
 	switch {
 	case s.Flags.Push && s.Flags.NoPush:
-		return false, &cli.UsageError{Message: "--push and --no-push exclude each other", Hint: ""}
+		return false, &console.UsageError{Message: "--push and --no-push exclude each other", Hint: ""}
 	case s.Flags.NoPush:
 		return false, nil
 	case s.Flags.Push:
@@ -111,7 +110,7 @@ func (s *Session) RemoteURL() (string, error) {
 	if address := s.Repo.Config.RemoteURL(s.Flags.Remote); address != "" {
 		return address, nil
 	}
-	return "", &cli.UsageError{Message: fmt.Sprintf("%q is no remote of this repository", s.Flags.Remote), Hint: "git remote -v"}
+	return "", &console.UsageError{Message: fmt.Sprintf("%q is no remote of this repository", s.Flags.Remote), Hint: "git remote -v"}
 }
 
 // Server opens a repository on a server, with the credentials that there are
@@ -129,7 +128,7 @@ func (s *Session) serverWith(address string, o wire.Options) (*wire.Server, erro
 	o.Format, o.Dir, o.UserAgent = s.Repo.Format(), cmp.Or(s.Repo.Worktree(), s.Repo.Dir()), "countersign/"+console.Version()
 	server, err := wire.Open(address, o)
 	if err != nil {
-		return nil, &cli.UsageError{Message: err.Error(), Hint: "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
+		return nil, &console.UsageError{Message: err.Error(), Hint: "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
 	}
 	return server, nil
 }
@@ -224,7 +223,7 @@ func readTip(c *console.Console) (string, error) {
 	}
 	tip := strings.TrimSpace(string(raw))
 	if !canon.IsGitID(tip) {
-		return "", &cli.UsageError{Message: c.Flags.TipFile + " does not hold a commit id", Hint: "delete the file only if you know why it is damaged"}
+		return "", &console.UsageError{Message: c.Flags.TipFile + " does not hold a commit id", Hint: "delete the file only if you know why it is damaged"}
 	}
 	return tip, nil
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -233,7 +232,7 @@ func (s *Session) Find(ctx context.Context, args []string, look bool) (writing.S
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return writing.Snapshot{}, "", &cli.UsageError{Message: "the transaction's name is empty", Hint: "leave it out to take the open transaction"}
+			return writing.Snapshot{}, "", &console.UsageError{Message: "the transaction's name is empty", Hint: "leave it out to take the open transaction"}
 		}
 	}
 	snap, id, err := s.Runner.Find(ctx, name, look)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
@@ -36,9 +35,9 @@ func (s *Session) SignWith(ctx context.Context, key console.SigningKey, namespac
 	armored, err := key.Sign(ctx, namespace, message, s.Teller())
 	switch {
 	case errors.Is(err, console.ErrNoProgram):
-		return "", &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
+		return "", &console.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
 	case err != nil:
-		return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
+		return "", &console.UsageError{Message: err.Error(), Hint: "--key names another key"}
 	}
 	return armored, nil
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -91,7 +90,7 @@ func (r Repositories) listed(ctx context.Context, c *console.Console) ([]evidenc
 		}
 		listed, err := evidence.ParseList(string(raw))
 		if err != nil {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", report.Clean(r.File), err), Hint: "a line looks like: acme/shop https://github.com/acme/shop.git"}
+			err = &console.UsageError{Message: fmt.Sprintf("%s: %v", report.Clean(r.File), err), Hint: "a line looks like: acme/shop https://github.com/acme/shop.git"}
 		}
 		return listed, err
 	}
@@ -116,7 +115,7 @@ func (r Repositories) directory(c *console.Console) (string, error) {
 	dir := c.Path(name)
 	if name == "" {
 		if dir = c.Own("XDG_CACHE_HOME", ".cache"); dir == "" {
-			return "", &cli.UsageError{Message: "HOME is not set, and so there is no place to fetch to", Hint: "name one with --cache DIR"}
+			return "", &console.UsageError{Message: "HOME is not set, and so there is no place to fetch to", Hint: "name one with --cache DIR"}
 		}
 		dir = filepath.Join(dir, "evidence")
 	}

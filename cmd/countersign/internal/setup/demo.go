@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -160,7 +159,7 @@ func (d *demonstration) propose(ctx context.Context) error {
 	if err := d.tell("3. Nobody has approved it, so apply writes nothing (exit code 4)."); err != nil {
 		return err
 	}
-	return d.run(cli.ExitPending, "apply", "-q")
+	return d.run(console.ExitPending, "apply", "-q")
 }
 
 func (d *demonstration) approve(context.Context) error {
@@ -197,7 +196,7 @@ func (d *demonstration) deny(ctx context.Context) error {
 	}
 	return errors.Join(
 		d.run(0, "deny", lookup.ShortID(d.last), "--reason", "it runs untrusted input"),
-		d.run(cli.ExitDenied, "review", "-q", "--patch", bad),
+		d.run(console.ExitDenied, "review", "-q", "--patch", bad),
 	)
 }
 
@@ -242,7 +241,7 @@ func (d *demonstration) sign(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		d.run(cli.ExitRefused, "approve", lookup.ShortID(d.last), "--reason", "looks good to me"),
+		d.run(console.ExitRefused, "approve", lookup.ShortID(d.last), "--reason", "looks good to me"),
 		d.run(0, "approve", lookup.ShortID(d.last), "--sign", "--key", ".git/demo-key", "--reason", "read it"),
 		d.run(0, "run", lookup.ShortID(d.last)),
 	)
@@ -282,7 +281,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if err := d.tell("8. On a copy of the ledger somebody replaces the approved patch, and validate says so."); err != nil {
 		return err
 	}
-	return d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", lookup.ShortID(d.id))
+	return d.run(console.ExitFailed, "--ledger-ref", forgedRef, "validate", lookup.ShortID(d.id))
 }
 
 func (d *demonstration) close(context.Context) error {

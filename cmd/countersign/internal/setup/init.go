@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -111,7 +110,7 @@ pushes, the files on the default branch. With --harden it prints what protects t
 repository further, as requests to GitHub's API.`,
 		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --mcp\n  countersign init --agents\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Given = cmd.Flags().Changed
 			if f.Given("redact") {
@@ -171,12 +170,12 @@ func initLedger(c *console.Console, f *initFlags) error {
 	}
 	switch {
 	case f.ledgerBranch && f.LedgerRef != "" && f.LedgerRef != scaffold.LedgerBranch:
-		return &cli.UsageError{Message: fmt.Sprintf("--ledger-branch and --ledger-ref %+q were both given", f.LedgerRef), Hint: "give one of them"}
+		return &console.UsageError{Message: fmt.Sprintf("--ledger-branch and --ledger-ref %+q were both given", f.LedgerRef), Hint: "give one of them"}
 	case f.ledgerBranch:
 		f.LedgerRef, c.Flags.LedgerRef = scaffold.LedgerBranch, scaffold.LedgerBranch
 		delete(c.Flags.Habitual, "ledgerref")
 	case f.LedgerRef != "" && !scaffold.LedgerForm().MatchString(f.LedgerRef):
-		return &cli.UsageError{Message: fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
+		return &console.UsageError{Message: fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
 	}
 	return nil
 }
@@ -184,21 +183,21 @@ func initLedger(c *console.Console, f *initFlags) error {
 // refused says which flags make no sense together, or by themselves.
 func (f initFlags) refused() error {
 	return cmp.Or(
-		cli.RefuseIf(f.check && f.harden, "--check and --harden were both given", "give one of them"),
-		cli.RefuseIf(f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses), fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"),
-		cli.RefuseIf(f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository), fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"),
-		cli.RefuseIf(f.Given("redact") && !f.pages, "--redact was given without --pages", "--redact is about the pages that init --pages publishes"),
-		cli.RefuseIf(f.agents && f.notMCP() != "", "--agents and --"+f.notMCP()+" were given",
+		console.RefuseIf(f.check && f.harden, "--check and --harden were both given", "give one of them"),
+		console.RefuseIf(f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses), fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"),
+		console.RefuseIf(f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository), fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"),
+		console.RefuseIf(f.Given("redact") && !f.pages, "--redact was given without --pages", "--redact is about the pages that init --pages publishes"),
+		console.RefuseIf(f.agents && f.notMCP() != "", "--agents and --"+f.notMCP()+" were given",
 			"give --dry-run or --force with --agents, and run init once more for the others"),
-		cli.RefuseIf(f.mcp && f.notMCP() != "", "--mcp and --"+f.notMCP()+" were given", "give --dry-run or --force with --mcp, and run init once more for the others"),
-		cli.RefuseIf(f.pr && (f.dryRun || f.check || f.harden), "--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"),
+		console.RefuseIf(f.mcp && f.notMCP() != "", "--mcp and --"+f.notMCP()+" were given", "give --dry-run or --force with --mcp, and run init once more for the others"),
+		console.RefuseIf(f.pr && (f.dryRun || f.check || f.harden), "--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"),
 	)
 }
 
 func doctorCommand(c *console.Console) *cobra.Command {
 	f := initFlags{doctor: true}
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: cli.NoArgs,
+		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: console.NoArgs,
 		Long: `doctor looks at this clone, at the default branch's Policy and workflows and, with a token, at the
 repository on GitHub, Gitea or Forgejo. Each finding is one line, with the command or the setting that fixes it.
 It changes nothing, but that the clone has and remembers what it fetched of the ledger. The exit code is
@@ -370,7 +369,7 @@ func initForge(s *session.Session, f *initFlags) error {
 	}
 	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, scaffold.AskAttest} {
 		if f.Given(flag) {
-			return &cli.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+			return &console.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 		}
 	}
 	f.Guarded = f.branch
@@ -382,7 +381,7 @@ func initForge(s *session.Session, f *initFlags) error {
 		f.Guarded = cmp.Or(branch, "main")
 	}
 	if !plainBranch().MatchString(f.Guarded) {
-		return &cli.UsageError{Message: fmt.Sprintf("the branch %+q cannot be written into a Policy as it is", f.Guarded), Hint: "--branch NAME names another"}
+		return &console.UsageError{Message: fmt.Sprintf("the branch %+q cannot be written into a Policy as it is", f.Guarded), Hint: "--branch NAME names another"}
 	}
 	f.Forgejo = s.Flags.Forge != console.ForgeGitea
 	return nil
@@ -418,14 +417,14 @@ func initPlace(s *session.Session, pull bool) (place scaffold.Place, done func()
 	repo, settings := s.Repo, s.Repo.Config
 	if !pull {
 		if repo.Worktree() == "" {
-			return nil, nil, &cli.UsageError{Message: "the repository has no working tree to write into", Hint: "run it in a clone of it"}
+			return nil, nil, &console.UsageError{Message: "the repository has no working tree to write into", Hint: "run it in a clone of it"}
 		}
 		root, err := os.OpenRoot(repo.Worktree())
 		return scaffold.Worktree{Root: root}, func() { root.Close() }, err
 	}
 	client, err := session.GitHub(s.Console, s.Repo.Config)
 	if err == nil && client == nil {
-		err = &cli.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr"}
+		err = &console.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -454,7 +453,7 @@ func confirm(c *console.Console, person io.Writer, diff []byte) (shown bool, err
 		return false, err
 	}
 	if !c.Agrees(person, s.Bold("Write these changes?")+" [y/N] ") {
-		return false, &cli.UsageError{Message: "nothing was written", Hint: ""}
+		return false, &console.UsageError{Message: "nothing was written", Hint: ""}
 	}
 	return true, nil
 }
@@ -462,7 +461,7 @@ func confirm(c *console.Console, person io.Writer, diff []byte) (shown bool, err
 // initHarden prints the requests that protect the repository further.
 func initHarden(c *console.Console, f initFlags) error {
 	if c.Flags.Forge == console.ForgeGitea || c.Flags.Forge == console.ForgeForgejo {
-		return &cli.UsageError{Message: "--harden is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+		return &console.UsageError{Message: "--harden is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 	}
 	if !strings.HasPrefix(c.Flags.LedgerRef, "refs/heads/") {
 		c.Say("rulesets cannot protect %s: they are for branches and tags, so whoever may push can rewrite or delete that ref", c.Flags.LedgerRef)
@@ -513,7 +512,7 @@ func initCheck(ctx context.Context, c *console.Console, f initFlags) error {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
-			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(c.Flags.Remote) + " is the default one", Hint: "git remote set-head " + escape.ShellQuote(c.Flags.Remote) + " --auto"}
+			return &console.UsageError{Message: "this clone does not know which branch of " + report.Clean(c.Flags.Remote) + " is the default one", Hint: "git remote set-head " + escape.ShellQuote(c.Flags.Remote) + " --auto"}
 
 		}
 	}
@@ -597,7 +596,7 @@ func showFindings(c *console.Console, findings []scaffold.Finding, doc console.D
 	if err := c.Result(doc, text); err != nil || failing == 0 {
 		return err
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s %s", report.Counted(failing, "thing"), what)}
+	return &console.ExitError{Code: console.ExitFailed, Err: fmt.Errorf("%s %s", report.Counted(failing, "thing"), what)}
 }
 
 // readBranch reads the files of init as the default branch has them here.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -65,7 +65,7 @@ func loadMerged(name, repository string) (*MergedPulls, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Repository != repository {
-		return nil, &cli.UsageError{
+		return nil, &console.UsageError{
 			Message: fmt.Sprintf("%s: it is about %s, and this clone is of %s", name, ledger.OneLine(f.Repository, 200), ledger.OneLine(repository, 200)), Hint: otherCache,
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/pipeline/escape"
@@ -36,10 +35,10 @@ func passkeyCommand(c *console.Console) *cobra.Command {
 checks that it is a passkey of the site that the Policy names (approvals.passkeys), and adds it to the list of keys (approvals.keys) in
 the working tree. It counts once the list is on the branch whose Policy is in force.`,
 		Example: "  countersign passkey add\n  countersign passkey add line.txt",
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE:    func(cmd *cobra.Command, args []string) error { return passkeyAdd(cmd.Context(), c, args) },
 	}
-	return cli.Group("passkey", "List the passkeys of people who approve from a phone", "  countersign passkey add", add)
+	return console.Group("passkey", "List the passkeys of people who approve from a phone", "  countersign passkey add", add)
 }
 
 func passkeyAdd(ctx context.Context, c *console.Console, args []string) error {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -27,10 +26,10 @@ func policyCommand(c *console.Console, explain *cobra.Command) *cobra.Command {
 		Long: `check reads a Policy strictly and says what is wrong with it, with line and column.
 Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the working tree.`,
 		Example: "  countersign policy check " + policy.Path,
-		Args:    cli.UpToOne,
+		Args:    console.UpToOne,
 		RunE:    func(cmd *cobra.Command, args []string) error { return policyCheck(cmd.Context(), c, args) },
 	}
-	return cli.Group("policy", "Check the Policy, explain what it asks of a patch, or try another one",
+	return console.Group("policy", "Check the Policy, explain what it asks of a patch, or try another one",
 		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain, policySimulateCommand(c))
 }
 
@@ -57,11 +56,11 @@ func readPolicy(c *console.Console, name string) (policy.Policy, error) {
 	}
 	for _, recipient := range p.Secrets.SealTo {
 		if err := redact.CheckRecipient(recipient); err != nil {
-			return p, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", console.InputName(name), err)}
+			return p, &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", console.InputName(name), err)}
 		}
 	}
 	if found := c.Finder().Find(string(p.JSON())); len(found) > 0 {
-		return p, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", console.InputName(name), found[0].Kind)}
+		return p, &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", console.InputName(name), found[0].Kind)}
 	}
 	return p, nil
 }
@@ -90,7 +89,7 @@ func policyNow(ctx context.Context, c *console.Console) error {
 		err = fmt.Errorf("approvals.keys: %s: %w", rules.Policy.Approvals.Keys, unread)
 	}
 	if rules.Policy.Approvals.Keys != "" && err != nil {
-		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("in commit %.12s: %w", rules.Commit, err)}
+		return &console.ExitError{Code: console.ExitRefused, Err: fmt.Errorf("in commit %.12s: %w", rules.Commit, err)}
 	}
 	file := policy.Path
 	if !rules.Found {

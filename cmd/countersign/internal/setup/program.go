@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/conformance"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
@@ -23,7 +22,7 @@ import (
 func versionCommand(c *console.Console) *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  countersign version --json\n  countersign version --check", Args: cli.NoArgs,
+		Use: "version", Short: "Print the version", Example: "  countersign version --json\n  countersign version --check", Args: console.NoArgs,
 		Long: `Print the version.
 
 With --check it reads which commit of the program the workflows here name, and asks that
@@ -49,13 +48,13 @@ func checkVersion(ctx context.Context, c *console.Console) error {
 		return err
 	}
 	if s.Repo.Worktree() == "" {
-		return &cli.UsageError{Message: "the repository has no working tree with workflows", Hint: "run it in a clone of it"}
+		return &console.UsageError{Message: "the repository has no working tree with workflows", Hint: "run it in a clone of it"}
 	}
 	findings, err := scaffold.Newest(s.Repo.Worktree(), func(repository string) (map[string]string, error) {
 		return tagsOf(ctx, s, repository)
 	})
 	if err == nil && len(findings) == 0 {
-		err = &cli.UsageError{Message: "no workflow here uses countersign from another repository", Hint: "countersign init --uses OWNER/countersign@COMMIT"}
+		err = &console.UsageError{Message: "no workflow here uses countersign from another repository", Hint: "countersign init --uses OWNER/countersign@COMMIT"}
 	}
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func demoCommand(c *console.Console) *cobra.Command {
 review, gate, apply and validate, denies another one for good, lets an agent fail to approve
 its own patch where signatures are demanded, and forges a ledger to show that validate notices. It explains each step, and leaves the folder for you.`,
 		Example: "  countersign demo",
-		Args:    cli.NoArgs,
+		Args:    console.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), c) },
 	}
 }
@@ -110,7 +109,7 @@ Exit codes: 0 all answers agree, 1 not, 3 the vectors cannot be read.`,
   countersign conformance --answer`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
-				return &cli.UsageError{Message: "give one directory of vectors", Hint: "countersign conformance docs/spec/vectors"}
+				return &console.UsageError{Message: "give one directory of vectors", Hint: "countersign conformance docs/spec/vectors"}
 			}
 			return nil
 		},
@@ -118,12 +117,12 @@ Exit codes: 0 all answers agree, 1 not, 3 the vectors cannot be read.`,
 			argv := strings.Fields(verifier)
 			if answer {
 				if len(args)+len(argv) > 0 {
-					return &cli.UsageError{Message: "--answer goes with nothing else", Hint: "countersign conformance --answer"}
+					return &console.UsageError{Message: "--answer goes with nothing else", Hint: "countersign conformance --answer"}
 				}
 				return conformance.Serve(c.Stdin, conformance.Own{}, c.GiveBack)
 			}
 			if len(args) == 0 || len(argv) > 0 && len(args) > 1 {
-				return &cli.UsageError{Message: "give one directory of vectors, and one verifier", Hint: "countersign conformance docs/spec/vectors"}
+				return &console.UsageError{Message: "give one directory of vectors, and one verifier", Hint: "countersign conformance docs/spec/vectors"}
 			}
 			if len(argv) == 0 {
 				argv = args[1:]
@@ -145,7 +144,7 @@ func runConformance(c *console.Console, dir string, argv []string) error {
 	}
 	r, err := conformance.Run(os.DirFS(c.Path(dir)), of)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("vectors of %s: %w", dir, err)}
+		return &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("vectors of %s: %w", dir, err)}
 	}
 	if other != nil {
 		if err := other.Close(); err != nil {
@@ -155,5 +154,5 @@ func runConformance(c *console.Console, dir string, argv []string) error {
 	if err := c.Result(r, r.Text()); err != nil || r.OK {
 		return err
 	}
-	return &cli.ExitError{Code: cli.ExitFailed}
+	return &console.ExitError{Code: console.ExitFailed}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -42,7 +41,7 @@ docs/policy.md says exactly what is compared.`,
 		Example: `  countersign policy simulate --policy strict.yml --since 90d
   countersign policy simulate --policy strict.yml --json
   git fetch origin '+refs/pull/*/head:refs/pulls/*' && countersign policy simulate --policy strict.yml --since 90d --pull-requests`,
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return policySimulate(cmd.Context(), c, f) },
 	}
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the Policy to try, in `FILE`")
@@ -54,7 +53,7 @@ docs/policy.md says exactly what is compared.`,
 
 func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) error {
 	if f.policy == "" {
-		return &cli.UsageError{Message: "no Policy is named", Hint: "countersign policy simulate --policy FILE"}
+		return &console.UsageError{Message: "no Policy is named", Hint: "countersign policy simulate --policy FILE"}
 	}
 	p, err := readPolicy(c, f.policy)
 	if err != nil {
@@ -62,7 +61,7 @@ func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) er
 	}
 	since, ok := c.ReadWhen(f.since) // the zero time is for everything
 	if !ok && f.since != "" {
-		return &cli.UsageError{Message: fmt.Sprintf("--since %+q is no day and no age", f.since), Hint: "--since 2026-01-31, or --since 90d"}
+		return &console.UsageError{Message: fmt.Sprintf("--since %+q is no day and no age", f.since), Hint: "--since 2026-01-31, or --since 90d"}
 	}
 	s, err := session.OpenLocal(c)
 	if err != nil {

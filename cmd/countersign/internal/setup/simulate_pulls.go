@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -33,7 +32,7 @@ func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since
 	address := s.LinksOf(s.Repo.Config.RemoteURL(s.Flags.Remote)).Web
 	kept, err := loadMerged(name, address)
 	if err == nil && address == "" {
-		err = &cli.UsageError{Message: "the remote " + s.Flags.Remote + " is no repository on a forge", Hint: otherCache}
+		err = &console.UsageError{Message: "the remote " + s.Flags.Remote + " is no repository on a forge", Hint: otherCache}
 	}
 	if err != nil {
 		return nil, leftUnread{}, err
@@ -52,7 +51,7 @@ func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since
 			left.Err = err
 		}
 	} else if len(kept.Pulls) == 0 {
-		return nil, left, &cli.UsageError{Message: fmt.Sprintf("%s has no pull requests", f.cache), Hint: "--pull-requests asks the forge for them"}
+		return nil, left, &console.UsageError{Message: fmt.Sprintf("%s has no pull requests", f.cache), Hint: "--pull-requests asks the forge for them"}
 	}
 	return kept.Since(since), left, nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -80,7 +79,7 @@ there is nothing to attest, or no key.`,
   countersign attest --commit main --sign-key key --push
   countersign attest --commit main --keyless --github --push
   countersign attest --commit main --ref refs/heads/main --predicate gittuf-authorization --key ~/.ssh/id_ed25519`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error { return makeStatements(cmd.Context(), c, f, args) },
 	}
 	cmd.Flags().StringVar(&f.commit, "commit", "", "attest the transaction of `COMMIT`: a whole id, HEAD, a branch or a tag")
@@ -106,16 +105,16 @@ func makeStatements(ctx context.Context, c *console.Console, f attestFlags, args
 	}
 	predicate := attest.TypeOf(f.predicate)
 	if err := cmp.Or(
-		cli.RefuseIf(asked != 1, "name a transaction, a commit or all", "countersign attest --all"),
-		cli.RefuseIf(predicate == "", fmt.Sprintf("--predicate %+q is not known", f.predicate), "--predicate is one of: "+strings.Join(attest.Names, ", ")),
-		cli.RefuseIf(f.ref != "" && !strings.HasPrefix(f.ref, "refs/"), fmt.Sprintf("--ref %+q is no full name", f.ref), "--ref takes a full name, such as refs/heads/main"),
-		cli.RefuseIf(f.link && (f.bundle || f.keyless.asked || f.keeps(c.Flags.Push) || f.key != "" || f.predicate != attest.Names[0]), "--link takes a key of --sign-key, a directory of --out, and no other form", "--link --sign-key FILE --out DIR"),
-		cli.RefuseIf(f.link && f.out == "", "no directory given", "name one with --out DIR"),
-		cli.RefuseIf(f.bundle && f.key != "", "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", "--sign-key FILE names the key of a bundle"),
-		cli.RefuseIf(f.keyless.asked && f.key != "", "--keyless cannot be combined with --key", "leave out one of the two"),
-		cli.RefuseIf(!f.keyless.asked && f.keyless != keylessFlags{}, "--github, --signing-config and --trusted-root are for --keyless", "--keyless signs with the identity of a workflow's job"),
-		cli.RefuseIf((f.bundle || f.keyless.asked) && strings.HasPrefix(f.predicate, "gittuf-"), "gittuf reads no Sigstore bundles", "leave out --bundle"),
-		cli.RefuseIf(f.all && f.out == "" && !f.keeps(c.Flags.Push), "no directory given", "name one with --out DIR"),
+		console.RefuseIf(asked != 1, "name a transaction, a commit or all", "countersign attest --all"),
+		console.RefuseIf(predicate == "", fmt.Sprintf("--predicate %+q is not known", f.predicate), "--predicate is one of: "+strings.Join(attest.Names, ", ")),
+		console.RefuseIf(f.ref != "" && !strings.HasPrefix(f.ref, "refs/"), fmt.Sprintf("--ref %+q is no full name", f.ref), "--ref takes a full name, such as refs/heads/main"),
+		console.RefuseIf(f.link && (f.bundle || f.keyless.asked || f.keeps(c.Flags.Push) || f.key != "" || f.predicate != attest.Names[0]), "--link takes a key of --sign-key, a directory of --out, and no other form", "--link --sign-key FILE --out DIR"),
+		console.RefuseIf(f.link && f.out == "", "no directory given", "name one with --out DIR"),
+		console.RefuseIf(f.bundle && f.key != "", "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", "--sign-key FILE names the key of a bundle"),
+		console.RefuseIf(f.keyless.asked && f.key != "", "--keyless cannot be combined with --key", "leave out one of the two"),
+		console.RefuseIf(!f.keyless.asked && f.keyless != keylessFlags{}, "--github, --signing-config and --trusted-root are for --keyless", "--keyless signs with the identity of a workflow's job"),
+		console.RefuseIf((f.bundle || f.keyless.asked) && strings.HasPrefix(f.predicate, "gittuf-"), "gittuf reads no Sigstore bundles", "leave out --bundle"),
+		console.RefuseIf(f.all && f.out == "" && !f.keeps(c.Flags.Push), "no directory given", "name one with --out DIR"),
 	); err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 	}
 	sign, err := a.StatementSigner(ctx, f.key)
 	if errors.Is(err, console.ErrNoSignKey) {
-		return nil, &cli.UsageError{Message: "there is no key to sign with", Hint: "--sign-key FILE, or --key FILE for a key of your own"}
+		return nil, &console.UsageError{Message: "there is no key to sign with", Hint: "--sign-key FILE, or --key FILE for a key of your own"}
 	}
 	if err != nil {
 		return nil, err
@@ -177,7 +176,7 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 			raw, err = attest.Bundle(s, key.SignPlain)
 		}
 		if errors.Is(err, signing.ErrKey) {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", cmp.Or(a.Flags.SignKey, console.SignKeyName), err), Hint: "ssh-keygen -t ed25519"}
+			err = &console.UsageError{Message: fmt.Sprintf("%s: %v", cmp.Or(a.Flags.SignKey, console.SignKeyName), err), Hint: "ssh-keygen -t ed25519"}
 		}
 		return raw, file, err
 	}, nil

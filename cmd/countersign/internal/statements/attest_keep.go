@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -32,7 +31,7 @@ func writeAttestations(ctx context.Context, a *session.Session, of attested, sea
 	}
 	keeps := f.keeps(a.Flags.Push)
 	if f.out == "" && !keeps && len(of.made) != 1 {
-		return &cli.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
+		return &console.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
 	}
 	for _, s := range of.made {
 		if err := holdsNoSecret(a.Console, s.Statement); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -40,10 +39,10 @@ func notPublic(format string, args ...any) error {
 // repository is asked of GitHub first, as the job's event could be of another time.
 func keylessSealer(ctx context.Context, a *session.Session, f keylessFlags) (sealFunc, error) {
 	if a.Getenv("GITHUB_ACTIONS") != "true" || console.OnGiteaRunner(a.Getenv) {
-		return nil, &cli.UsageError{Message: "--keyless signs with the identity of a workflow's job, and this is none of GitHub's", Hint: "--sign-key FILE signs with a key"}
+		return nil, &console.UsageError{Message: "--keyless signs with the identity of a workflow's job, and this is none of GitHub's", Hint: "--sign-key FILE signs with a key"}
 	}
 	if a.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL") == "" || a.Getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN") == "" {
-		return nil, &cli.UsageError{Message: "the job may not ask for a token of its identity", Hint: "give the job \"permissions: {id-token: write}\" (docs/attestations.md)"}
+		return nil, &console.UsageError{Message: "the job may not ask for a token of its identity", Hint: "give the job \"permissions: {id-token: write}\" (docs/attestations.md)"}
 	}
 	if err := isPublic(ctx, a); err != nil {
 		return nil, err

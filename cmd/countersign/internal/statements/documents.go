@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -31,7 +30,7 @@ const maxDocument = 2 * 6 * document.MaxPack
 type documents struct{ *console.Console }
 
 // oneDocument demands the name of one document.
-var oneDocument = cli.ExactlyOne("no document given", "name a file, or - for stdin")
+var oneDocument = console.ExactlyOne("no document given", "name a file, or - for stdin")
 
 func (p documents) packCommand() *cobra.Command {
 	var pack, target string
@@ -46,14 +45,14 @@ the ApplyResult as canonical JSON, also where it refuses.
 Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target cannot be read.`,
 		Example: `  countersign pack apply --pack ./pack --target ./site --dry-run
   countersign pack apply --pack ./pack --target ./site`,
-		Args: cli.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if pack == "" || target == "" {
-				return &cli.UsageError{Message: "no pack or no target given", Hint: "name them with --pack DIR and --target DIR"}
+				return &console.UsageError{Message: "no pack or no target given", Hint: "name them with --pack DIR and --target DIR"}
 			}
 			r, err := Apply(p.Path(pack), p.Path(target), dryRun)
 			if err != nil {
-				return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
+				return &console.ExitError{Code: console.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
 			}
 			line, err := effect.ResultLine(r)
 			if err != nil {
@@ -62,13 +61,13 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if err := p.Print(string(line)); err != nil || r.Outcome == ledger.OutcomeSuccess {
 				return err
 			}
-			return &cli.ExitError{Code: effect.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}
+			return &console.ExitError{Code: effect.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}
 		},
 	}
 	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")
 	cmd.Flags().StringVar(&target, "target", "", "`DIR` to write to; no link may lead to it or be in it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done; write nothing")
-	return cli.Group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
+	return console.Group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
 }
 
 func (p documents) patchCommand() *cobra.Command {
@@ -77,7 +76,7 @@ func (p documents) patchCommand() *cobra.Command {
 		return document.VerifyPack(doc, limit), nil
 	})
 	verify.Flags().Int64Var(&limit, "max-bytes", limit, "limit on total_bytes, `N` inclusive")
-	return cli.Group("patch", "Check a pack's patch.json", verify.Example, verify)
+	return console.Group("patch", "Check a pack's patch.json", verify.Example, verify)
 }
 
 func (p documents) resultCommand() *cobra.Command {
@@ -87,7 +86,7 @@ func (p documents) resultCommand() *cobra.Command {
 		return document.VerifyResult(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
-	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)
+	return console.Group("result", "Check an ApplyResult", verify.Example, verify)
 }
 
 func (p documents) proposalCommand() *cobra.Command {
@@ -110,7 +109,7 @@ func (p documents) proposalCommand() *cobra.Command {
 	})
 	verify.Flags().StringVar(&bundle, "bundle", "", "check source_bundle_hash against the source bundle, `FILE`")
 	verify.Flags().BoolVar(&strict, "strict", false, "also require every field, derive the ids again and check every hash (ID1 to ID6)")
-	return cli.Group("proposal", "Check a Proposal", verify.Example, verify)
+	return console.Group("proposal", "Check a Proposal", verify.Example, verify)
 }
 
 // verifyCommand makes "noun verify FILE".
@@ -137,12 +136,12 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 				return err
 			}
 			if err := p.Print(string(line)); err != nil {
-				return &cli.ExitError{Code: verifyIO, Err: err}
+				return &console.ExitError{Code: verifyIO, Err: err}
 			}
 			if r.OK {
 				return nil
 			}
-			return &cli.ExitError{Code: verifyInvalid, Err: fmt.Errorf("%s: %d violations", console.InputName(args[0]), len(r.Violations))}
+			return &console.ExitError{Code: verifyInvalid, Err: fmt.Errorf("%s: %d violations", console.InputName(args[0]), len(r.Violations))}
 		},
 	}
 }
@@ -192,7 +191,7 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
 		Args: oneDocument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if hash && prefix != "" {
-				return &cli.UsageError{Message: "both --hash and --id were given", Hint: "give one of them"}
+				return &console.UsageError{Message: "both --hash and --id were given", Hint: "give one of them"}
 			}
 			return p.canon(args[0], prefix, hash)
 		},
@@ -203,7 +202,7 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
 }
 
 func (p documents) canon(name, prefix string, hash bool) error {
-	doc, err := p.document(name, cli.ExitIO, canonParse)
+	doc, err := p.document(name, console.ExitIO, canonParse)
 	if err != nil {
 		return err
 	}
@@ -235,11 +234,11 @@ func (p documents) document(name string, unread, unparsed int) (any, error) {
 		err = fmt.Errorf("%s: longer than %d bytes", console.InputName(name), maxDocument)
 	}
 	if err != nil {
-		return nil, &cli.ExitError{Code: unread, Err: err}
+		return nil, &console.ExitError{Code: unread, Err: err}
 	}
 	doc, err := canon.Parse(raw)
 	if err != nil {
-		return nil, &cli.ExitError{Code: unparsed, Err: fmt.Errorf("%s: %w", console.InputName(name), err)}
+		return nil, &console.ExitError{Code: unparsed, Err: fmt.Errorf("%s: %w", console.InputName(name), err)}
 	}
 	return doc, nil
 }

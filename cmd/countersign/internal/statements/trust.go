@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/attest"
@@ -42,11 +41,11 @@ func trustOf(c *console.Console, f trustFlags) (trust, error) {
 	t := trust{at: c.Now(), keyless: expected{Identity: f.identity, Issuer: f.issuer}, getenv: c.Getenv}
 	switch {
 	case f.signers == "" && f.key == "" && f.identity == "" && f.issuer == "":
-		return t, &cli.UsageError{Message: "no allowed signers given", Hint: "--allowed-signers FILE lists whose statements you believe"}
+		return t, &console.UsageError{Message: "no allowed signers given", Hint: "--allowed-signers FILE lists whose statements you believe"}
 	case (f.identity == "") != (f.issuer == ""):
-		return t, &cli.UsageError{Message: "an identity is one of an issuer's, and only one of the two is given", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
+		return t, &console.UsageError{Message: "an identity is one of an issuer's, and only one of the two is given", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
 	case f.root != "" && f.identity == "":
-		return t, &cli.UsageError{Message: "--trusted-root says nothing of who signed", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
+		return t, &console.UsageError{Message: "--trusted-root says nothing of who signed", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
 	}
 	var err error
 	if f.signers != "" {
@@ -61,7 +60,7 @@ func trustOf(c *console.Console, f trustFlags) (trust, error) {
 		}
 		block, rest := pem.Decode(raw)
 		if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
-			return t, &cli.UsageError{Message: fmt.Sprintf("%s is not one public key in PEM", f.key), Hint: "ssh-keygen -e -m PKCS8 -f KEY.pub"}
+			return t, &console.UsageError{Message: fmt.Sprintf("%s is not one public key in PEM", f.key), Hint: "ssh-keygen -e -m PKCS8 -f KEY.pub"}
 		}
 		t.key = block.Bytes
 	}
@@ -94,7 +93,7 @@ func (t trust) open(ctx context.Context, raw []byte) (signedStatement, error) {
 		return signedStatement{}, &unreadableError{err}
 	}
 	if t.signers == nil {
-		return signedStatement{}, &cli.UsageError{Message: "it is signed with an SSH key, and no allowed signers are given", Hint: "--allowed-signers FILE lists whose statements you believe"}
+		return signedStatement{}, &console.UsageError{Message: "it is signed with an SSH key, and no allowed signers are given", Hint: "--allowed-signers FILE lists whose statements you believe"}
 	}
 	principal, err := opened.Verify(*t.signers, t.at)
 	if err != nil {
@@ -109,12 +108,12 @@ func (t trust) openBundle(ctx context.Context, raw []byte) (signedStatement, err
 	case err != nil:
 		return signedStatement{}, &unreadableError{err}
 	case opened.KeyID != "" && t.key == nil:
-		return signedStatement{}, &cli.UsageError{Message: "it is a bundle that a key signed, and no public key is given", Hint: "--key FILE names the public key, in PEM"}
+		return signedStatement{}, &console.UsageError{Message: "it is a bundle that a key signed, and no public key is given", Hint: "--key FILE names the public key, in PEM"}
 	case opened.KeyID != "":
 		id := canon.Sum(t.key)
 		return signedStatement{opened.Statement, "", id, "the key of --key signed it (" + id + ")"}, opened.VerifyKey(t.key)
 	case t.keyless.Identity == "":
-		return signedStatement{}, &cli.UsageError{Message: "it is a bundle that was signed without a key, and nothing says who may sign it", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
+		return signedStatement{}, &console.UsageError{Message: "it is a bundle that was signed without a key, and nothing says who may sign it", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
 	}
 	program, err := findHelper(t.getenv)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -59,7 +58,7 @@ the statement or the packet does not verify; 2, that the command is incomplete; 
   countersign attest --commit main --sign-key key | countersign verify - --commit main --allowed-signers signers
   countersign verify bundle.json --commit main --certificate-oidc-issuer https://token.actions.githubusercontent.com \
     --certificate-identity https://github.com/OWNER/NAME/.github/workflows/attest.yml@refs/heads/main`,
-		Args: cli.UpToOne,
+		Args: console.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.packet != "" {
 				return verifyPacket(cmd.Context(), c, f, args)
@@ -80,7 +79,7 @@ func doesNotHold(file, what, why string) error {
 
 func verifyStatement(ctx context.Context, c *console.Console, f verifyFlags, args []string) error {
 	if f.commit == "" {
-		return &cli.UsageError{Message: "no commit given", Hint: "name the commit that you have: --commit C"}
+		return &console.UsageError{Message: "no commit given", Hint: "name the commit that you have: --commit C"}
 	}
 	trust, err := trustOf(c, f.trust)
 	if err != nil {
@@ -119,7 +118,7 @@ func verifyStatement(ctx context.Context, c *console.Console, f verifyFlags, arg
 // to be completed, or the program that had to look did not say so.
 func unverified(file string, err error) error {
 	code, is := errors.AsType[helperCode](err)
-	if console.As[*cli.UsageError](err) || is && code != helperRefused {
+	if console.As[*console.UsageError](err) || is && code != helperRefused {
 		return err
 	}
 	what := "its signature"

@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -28,7 +27,7 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 	name := report.Clean(f.packet)
 	more := len(args) > 0 || f.commit != "" || f.trust != trustFlags{signers: f.trust.signers}
 	hint := "countersign verify --packet DIR --allowed-signers FILE"
-	if err := cli.RefuseIf(more, "--packet takes --allowed-signers, and no other flag or file", hint); err != nil {
+	if err := console.RefuseIf(more, "--packet takes --allowed-signers, and no other flag or file", hint); err != nil {
 		return err
 	}
 	var signers *sshsig.Allowed

@@ -1,6 +1,4 @@
-// Package cli has what all commands share, in whatever room they are: the exit codes, the
-// errors that carry a hint or a code, checks of a command's arguments, and help.
-package cli
+package console
 
 import (
 	"fmt"
