@@ -189,11 +189,10 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/gitpatch": {"pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "github.com/bluekeyes/go-gitdiff"},
 	"pipeline/input": {
-		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/writing",
+		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/writing",
 	},
-	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/patch"},
-	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
+	"pipeline/lookup": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/observation": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
 	},

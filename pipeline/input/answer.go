@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -118,7 +117,7 @@ func memberOf(object map[string]any, root string) (part []byte, format string, e
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := edits.Calls(whole, root); err == nil {
+	if _, err := Calls(whole, root); err == nil {
 		return whole, FormatEdits, nil
 	}
 	var found []string
@@ -140,7 +139,7 @@ func memberOf(object map[string]any, root string) (part []byte, format string, e
 		default:
 			continue
 		}
-		if _, err := edits.Calls(raw, root); kind == FormatEdits && err != nil {
+		if _, err := Calls(raw, root); kind == FormatEdits && err != nil {
 			continue
 		}
 		part, format, found = raw, kind, append(found, fmt.Sprintf("%+q", ledger.OneLine(name, 60)))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -83,18 +82,18 @@ func as(format string, raw []byte, root string, together bool, summary string) (
 	case FormatUnified:
 		return change(raw, []Piece{{Diff: raw}}, summary)
 	case FormatCodex:
-		p, err := edits.ParseApplyPatch(raw)
+		p, err := ParseApplyPatch(raw)
 		if err == nil {
 			in.Resolve = p.Resolve
 		}
 		return in, err
 	}
-	read := edits.Blocks
+	read := Blocks
 	if format == FormatEdits {
-		read = func(raw []byte) ([]edits.Edit, error) { return edits.Calls(raw, root) }
+		read = func(raw []byte) ([]Edit, error) { return Calls(raw, root) }
 	}
 	all, err := read(raw)
-	in.Resolve = func(base fs.FS) (patch.Patchset, error) { return edits.Resolve(base, all) }
+	in.Resolve = func(base fs.FS) (patch.Patchset, error) { return resolveEdits(base, all) }
 	return in, err
 }
 
@@ -106,13 +105,13 @@ func detect(raw []byte) string {
 	text := bytes.TrimLeft(raw, " \t\r\n")
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
-	case edits.IsApplyPatch(raw):
+	case IsApplyPatch(raw):
 		return FormatCodex
 	case isHead(first, "From "), isHead(first, "commit "), bytes.HasPrefix(text, []byte("diff --git ")):
 		return FormatGit
 	case bytes.HasPrefix(text, []byte("{")), list().Match(text):
 		return FormatEdits
-	case edits.IsBlocks(raw):
+	case IsBlocks(raw):
 		return FormatBlocks
 	case bytes.HasPrefix(text, []byte("--- ")), bytes.HasPrefix(text, []byte("diff -")), bytes.HasPrefix(text, []byte("Index: ")):
 		return FormatUnified

@@ -2,6 +2,42 @@
 // patch.json, a Proposal, a recipe, what a working tree holds, and a pull request's
 // own diff; and the trace of what an agent did before. It makes the items that
 // record them.
+//
+// # Edits
+//
+// Some changes are told as texts to look for and texts to put in their place: search and replace blocks,
+// calls of agents' edit tools as JSON, and the patches of Codex's tool. Each text must be in its file exactly once; every place that it is at else stands in the
+// error. Nothing is guessed: white space counts, and no line is left out. Only where all
+// lines of a file end in one way, with a carriage return or without, texts all of whose lines
+// end in the other are taken to end them so too.
+//
+// # Blocks
+//
+// A block is as aider's models write it (aider.chat/docs/more/edit-formats.html, "diff"):
+//
+//	greet.go
+//	<<<<<<< SEARCH
+//		greet(name)
+//	=======
+//		greet(name, 1)
+//	>>>>>>> REPLACE
+//
+// The path is the last line above that is neither empty nor a fence, without the marks of
+// Markdown around it; a block that has none is about the file of the block before. Its
+// texts are whole lines. A block that looks for nothing makes a new file.
+//
+// # Calls
+//
+// A call is one object, several are an array or a line each:
+//
+//	{"file_path": "greet.go", "old_string": "greet(name)", "new_string": "greet(name, 1)", "replace_all": true}
+//	{"file_path": "new.txt", "content": "hello\n"}
+//	{"file_path": "greet.go", "edits": [{"old_string": "a", "new_string": "b"}]}
+//
+// The names are those of Claude Code's tools Edit, Write and MultiEdit; old_text, oldText
+// and old_str, new_text, newText and new_str, path, and file_text, of other tools, mean
+// the same. A call may be within {"name": …, "input": …}, or "arguments". Unknown members
+// are an error.
 package input
 
 import (

@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-var update = flag.Bool("update", false, "write what the readers make of testdata/traces")
+var update = flag.Bool("update", false, "write what the readers make of testdata/traces, or what COUNTERSIGN_CODEX does")
 
 func plain(s string) string { return s }
 

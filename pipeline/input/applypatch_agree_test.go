@@ -1,4 +1,4 @@
-package edits_test
+package input_test
 
 import (
 	"maps"

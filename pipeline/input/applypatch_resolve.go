@@ -1,4 +1,4 @@
-package edits
+package input
 
 import (
 	"cmp"
@@ -56,7 +56,7 @@ func (t tree) write(name string, data []byte) error {
 	return nil
 }
 
-func (t tree) do(f *file) error {
+func (t tree) do(f *patchFile) error {
 	there, err := t.file(f.path)
 	switch {
 	case err != nil:
@@ -100,8 +100,8 @@ type place struct {
 
 // change returns a file's bytes after an update. Lines that stay end as they did, new ones
 // as the file's first; one that had no end gets one.
-func (f *file) change(data []byte, w *work) ([]byte, error) {
-	texts, ends := split(string(data))
+func (f *patchFile) change(data []byte, w *work) ([]byte, error) {
+	texts, ends := splitEnds(string(data))
 	style := "\n"
 	if len(ends) > 0 {
 		style = cmp.Or(ends[0], style)
@@ -166,9 +166,9 @@ func (p place) edits() (out []edit) {
 	return out
 }
 
-// split returns the lines of a file and their ends: \n, \r\n or \r, "" for a last line
+// splitEnds returns the lines of a file and their ends: \n, \r\n or \r, "" for a last line
 // that has none.
-func split(data string) (texts, ends []string) {
+func splitEnds(data string) (texts, ends []string) {
 	for data != "" {
 		i := strings.IndexAny(data, "\r\n")
 		if i < 0 {

@@ -1,4 +1,4 @@
-package edits
+package input
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func Calls(raw []byte, root string) ([]Edit, error) {
 	}
 	var out []Edit
 	for _, c := range calls {
-		made, err := read(c, root, "")
+		made, err := readCall(c, root, "")
 		if err != nil {
 			e := &patch.Error{}
 			errors.As(err, &e)
@@ -85,8 +85,8 @@ func documents(raw []byte) ([]any, error) {
 	return out, nil
 }
 
-// read reads one call. of is the file of the call that it is a part of.
-func read(doc any, root, of string) ([]Edit, error) {
+// readCall reads one call. of is the file of the call that it is a part of.
+func readCall(doc any, root, of string) ([]Edit, error) {
 	got, err := kinds(doc)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func read(doc any, root, of string) ([]Edit, error) {
 		if o, is := inner.(map[string]any); is && (o["input"] != nil || o["arguments"] != nil) {
 			return nil, errors.New("it is within another call")
 		}
-		return read(inner, root, of)
+		return readCall(inner, root, of)
 	}
 	e := Edit{Path: of}
 	for _, text := range []struct {
@@ -177,7 +177,7 @@ func several(doc any, root, of string) (out []Edit, err error) {
 		return nil, errors.New("its edits are no list of some")
 	}
 	for _, part := range parts {
-		made, err := read(part, root, of)
+		made, err := readCall(part, root, of)
 		if err != nil {
 			return nil, err
 		}

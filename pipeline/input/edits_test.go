@@ -1,4 +1,4 @@
-package edits_test
+package input_test
 
 import (
 	"io/fs"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/input"
 )
 
 func base(files map[string]string) fs.FS {
@@ -19,8 +19,8 @@ func base(files map[string]string) fs.FS {
 }
 
 // made returns the files after edits.
-func made(files map[string]string, all []edits.Edit) (map[string]string, error) {
-	set, err := edits.Resolve(base(files), all)
+func made(files map[string]string, all []input.Edit) (map[string]string, error) {
+	set, err := input.ResolveEdits(base(files), all)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func TestBlocks(t *testing.T) {
 		{"another place", "../a.go\n" + above + "=======\n2\n>>>>>>> REPLACE\n", "", "", "path"},
 		{"the same", "a.go\n" + above + "one\n=======\none\n>>>>>>> REPLACE\n", "", "", "changes nothing"},
 	} {
-		all, err := edits.Blocks([]byte(c.text))
+		all, err := input.Blocks([]byte(c.text))
 		var got map[string]string
 		if err == nil {
 			got, err = made(files, all)
@@ -143,7 +143,7 @@ func TestCalls(t *testing.T) {
 		{"too many", strings.Repeat(`{"path":"n","content":"2"}`+"\n", 1001), "", "", "at most 1000"},
 		{"deep", strings.Repeat("[", 5000), "", "", ""},
 	} {
-		all, err := edits.Calls([]byte(c.text), "/repo")
+		all, err := input.Calls([]byte(c.text), "/repo")
 		var got map[string]string
 		if err == nil {
 			got, err = made(files, all)
@@ -165,7 +165,7 @@ func FuzzEdit(f *testing.F) {
 		if old == "" || old == replacement || strings.Contains(text, "\r") {
 			t.Skip()
 		}
-		got, err := made(map[string]string{"a": text}, []edits.Edit{{Path: "a", Old: old, New: replacement, All: all}})
+		got, err := made(map[string]string{"a": text}, []input.Edit{{Path: "a", Old: old, New: replacement, All: all}})
 		n := 0
 		for i := range len(text) {
 			if strings.HasPrefix(text[i:], old) {
@@ -187,7 +187,7 @@ func FuzzEdit(f *testing.F) {
 func FuzzBlocks(f *testing.F) {
 	f.Add("a.go\n" + above + "three\n=======\n3\n>>>>>>> REPLACE\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := edits.Blocks([]byte(text))
+		all, err := input.Blocks([]byte(text))
 		if (err == nil) && len(all) == 0 {
 			t.Error("no error and no edit")
 		}
@@ -198,7 +198,7 @@ func FuzzBlocks(f *testing.F) {
 func FuzzCalls(f *testing.F) {
 	f.Add(`{"file_path":"a.go","edits":[{"old_string":"one","new_string":"1"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := edits.Calls([]byte(text), "/repo")
+		all, err := input.Calls([]byte(text), "/repo")
 		if (err == nil) && len(all) == 0 {
 			t.Error("no error and no edit")
 		}
@@ -209,7 +209,7 @@ func FuzzCalls(f *testing.F) {
 // TestDrive: a path below a repository on a drive, whose letters have no case.
 func TestDrive(t *testing.T) {
 	for path, want := range map[string]string{`c:\\repo\\d\\a.go`: "d/a.go", "file:///C:/Repo/d/a.go": "d/a.go", `C:\\Repo\\..\\a.go`: "", `C:\\Repository\\a.go`: "", `D:\\Repo\\a.go`: ""} {
-		all, err := edits.Calls([]byte(`{"path":"`+path+`","content":"1"}`), "C:/Repo")
+		all, err := input.Calls([]byte(`{"path":"`+path+`","content":"1"}`), "C:/Repo")
 		if want == "" && err == nil || want != "" && (err != nil || all[0].Path != want) {
 			t.Errorf("%s: %v, %v", path, all, err)
 		}

@@ -1,4 +1,4 @@
-package edits
+package input
 
 import (
 	"fmt"
@@ -38,10 +38,10 @@ import (
 // Where the tool takes the first of several places, this is an error with all of them:
 // nobody can say which one was meant. So is a file that is moved onto itself, which the
 // tool deletes.
-type ApplyPatch struct{ files []file }
+type ApplyPatch struct{ files []patchFile }
 
-// A file is what a patch does to one: to is where it is moved, "" for nowhere.
-type file struct {
+// A patchFile is what a patch does to one: to is where it is moved, "" for nowhere.
+type patchFile struct {
 	does     action
 	line     int
 	path, to string
@@ -94,7 +94,7 @@ func ParseApplyPatch(raw []byte) (*ApplyPatch, error) {
 	if strings.TrimSpace(lines[last]) != end {
 		return nil, &patch.Error{Line: first + last, Message: "the last line is not \"" + end + "\""}
 	}
-	p := &reader{}
+	p := &patchReader{}
 	for i, text := range lines[1:last] {
 		if err := p.read(first+1+i, text); err != nil {
 			return nil, err
@@ -135,10 +135,10 @@ func body(raw []byte) (lines []string, first int) {
 // maxFiles is how many files one patch may name: each is gone through by itself.
 const maxFiles = 1000
 
-// A reader reads the lines between the first and the last.
-type reader struct{ files []*file }
+// A patchReader reads the lines between the first and the last.
+type patchReader struct{ files []*patchFile }
 
-func (r *reader) read(number int, text string) error {
+func (r *patchReader) read(number int, text string) error {
 	trimmed := strings.TrimSpace(text)
 	for _, marker := range []struct {
 		does action
@@ -149,7 +149,7 @@ func (r *reader) read(number int, text string) error {
 			if err == nil && len(r.files) == maxFiles {
 				err = &patch.Error{Line: number, Message: fmt.Sprintf("a patch names at most %d files", maxFiles)}
 			}
-			r.files = append(r.files, &file{does: marker.does, line: number, path: path})
+			r.files = append(r.files, &patchFile{does: marker.does, line: number, path: path})
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (r *reader) read(number int, text string) error {
 }
 
 // update reads a line of an update.
-func (f *file) update(number int, text string) error {
+func (f *patchFile) update(number int, text string) error {
 	trimmed := strings.TrimSpace(text)
 	if to, is := strings.CutPrefix(trimmed, "*** Move to: "); is && f.to == "" && len(f.chunks) == 0 {
 		f.to = to
@@ -208,7 +208,7 @@ func (f *file) update(number int, text string) error {
 }
 
 // whole reports what the last file lacks.
-func (r *reader) whole() error {
+func (r *patchReader) whole() error {
 	if len(r.files) == 0 {
 		return nil
 	}

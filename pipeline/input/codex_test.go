@@ -1,10 +1,9 @@
-package edits_test
+package input_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -17,7 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -37,7 +36,7 @@ func TestCodex(t *testing.T) {
 		times = n
 	}
 	applied, refused, ambiguous := 0, 0, 0
-	var kept []recorded
+	var kept []recordedPatches
 	for seed := range uint64(times) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		files, text := randomCase(r)
@@ -53,12 +52,12 @@ func TestCodex(t *testing.T) {
 		case ok:
 			applied++
 			if applied <= 100 {
-				kept = append(kept, recorded{files, text, want})
+				kept = append(kept, recordedPatches{files, text, want})
 			}
 		default:
 			refused++
 			if refused <= 40 {
-				kept = append(kept, recorded{files, text, nil})
+				kept = append(kept, recordedPatches{files, text, nil})
 			}
 		}
 	}
@@ -74,8 +73,8 @@ func TestCodex(t *testing.T) {
 	t.Logf("numbers: %d patches: %d alike, %d refused by both, %d ambiguous", times, applied, refused, ambiguous)
 }
 
-// A recorded case is what the tool made of files, nil where it refused.
-type recorded struct {
+// A recordedPatches is one recorded case: what the tool made of files, nil where it refused.
+type recordedPatches struct {
 	Files map[string]string `json:"files"`
 	Patch string            `json:"patch"`
 	Out   map[string]string `json:"out"`
@@ -83,15 +82,13 @@ type recorded struct {
 
 const recordedFile = "testdata/codex-0.169.json"
 
-var update = flag.Bool("update", false, "record what COUNTERSIGN_CODEX does")
-
 // TestRecorded: the same bytes as the tool gave when its answers were recorded.
 func TestRecorded(t *testing.T) {
 	raw, err := os.ReadFile(recordedFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []recorded
+	var all []recordedPatches
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) < 100 {
 		t.Fatalf("%d cases: %v", len(all), err)
 	}
@@ -130,7 +127,7 @@ func byTool(t *testing.T, tool string, files map[string]string, text string) (ma
 
 // byUs returns the files after a patch.
 func byUs(files map[string]string, text string) (map[string]string, error) {
-	p, err := edits.ParseApplyPatch([]byte(text))
+	p, err := input.ParseApplyPatch([]byte(text))
 	if err != nil {
 		return nil, err
 	}

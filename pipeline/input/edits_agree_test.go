@@ -1,4 +1,4 @@
-package edits_test
+package input_test
 
 import (
 	"encoding/json"
@@ -7,20 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/input"
 )
-
-// dice turn a fuzzer's bytes into choices.
-type dice []byte
-
-func (d *dice) roll(n int) int {
-	if len(*d) == 0 {
-		return 0
-	}
-	r := int((*d)[0]) % n
-	*d = (*d)[1:]
-	return r
-}
 
 // A change is one replacement as its format's documentation says it; lines says that old
 // is whole lines of the file.
@@ -77,7 +65,7 @@ func slow(files map[string]string, changes []change) (map[string]string, bool) {
 }
 
 // agrees holds what a reader made of a text against what it should be.
-func agrees(t *testing.T, files map[string]string, all []edits.Edit, err error, want map[string]string, ok bool, text string) {
+func agrees(t *testing.T, files map[string]string, all []input.Edit, err error, want map[string]string, ok bool, text string) {
 	t.Helper()
 	var got map[string]string
 	if err == nil {
@@ -139,7 +127,7 @@ func FuzzCallsAgree(f *testing.F) {
 			}
 		}
 		want, ok := slow(files, changes)
-		all, err := edits.Calls(text, "/repo")
+		all, err := input.Calls(text, "/repo")
 		agrees(t, files, all, err, want, ok, string(text))
 	})
 }
@@ -185,7 +173,7 @@ func FuzzBlocksAgree(f *testing.F) {
 			changes, rest = append(changes, change{path: path, old: m[2], new: m[3], lines: true}), rest[len(m[0]):]
 		}
 		want, ok := slow(files, changes)
-		all, err := edits.Blocks([]byte(text))
+		all, err := input.Blocks([]byte(text))
 		agrees(t, files, all, err, want, ok, text)
 	})
 }

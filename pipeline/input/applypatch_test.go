@@ -1,4 +1,4 @@
-package edits_test
+package input_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/input"
 )
 
 const abab = "a\nb\nc\na\nb\n"
@@ -141,7 +141,7 @@ func FuzzApplyPatch(f *testing.F) {
 	f.Add("a\n", "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: b.txt\n*** End Patch")
 	f.Fuzz(func(t *testing.T, file, text string) {
 		files := map[string]string{"a.txt": file, "b.txt": "b\n"}
-		if edits.IsApplyPatch([]byte(text)) != (len(text) > 0 && edits.IsApplyPatch([]byte(text+"\n"))) {
+		if input.IsApplyPatch([]byte(text)) != (len(text) > 0 && input.IsApplyPatch([]byte(text+"\n"))) {
 			t.Error("a line end changes what it is")
 		}
 		one, err := byUs(files, text)

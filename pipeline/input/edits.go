@@ -1,39 +1,4 @@
-// Package edits reads changes that are told as texts to look for and texts to put in their
-// place: search and replace blocks, calls of agents' edit tools as JSON, and the patches of Codex's tool.
-//
-// Each text must be in its file exactly once; every place that it is at else stands in the
-// error. Nothing is guessed: white space counts, and no line is left out. Only where all
-// lines of a file end in one way, with a carriage return or without, texts all of whose lines
-// end in the other are taken to end them so too.
-//
-// # Blocks
-//
-// A block is as aider's models write it (aider.chat/docs/more/edit-formats.html, "diff"):
-//
-//	greet.go
-//	<<<<<<< SEARCH
-//		greet(name)
-//	=======
-//		greet(name, 1)
-//	>>>>>>> REPLACE
-//
-// The path is the last line above that is neither empty nor a fence, without the marks of
-// Markdown around it; a block that has none is about the file of the block before. Its
-// texts are whole lines. A block that looks for nothing makes a new file.
-//
-// # Calls
-//
-// A call is one object, several are an array or a line each:
-//
-//	{"file_path": "greet.go", "old_string": "greet(name)", "new_string": "greet(name, 1)", "replace_all": true}
-//	{"file_path": "new.txt", "content": "hello\n"}
-//	{"file_path": "greet.go", "edits": [{"old_string": "a", "new_string": "b"}]}
-//
-// The names are those of Claude Code's tools Edit, Write and MultiEdit; old_text, oldText
-// and old_str, new_text, newText and new_str, path, and file_text, of other tools, mean
-// the same. A call may be within {"name": …, "input": …}, or "arguments". Unknown members
-// are an error.
-package edits
+package input
 
 import (
 	"fmt"
@@ -72,8 +37,8 @@ const (
 	maxMade   = 1 << 30
 )
 
-// Resolve makes edits to a base, each to what those before it left.
-func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
+// resolveEdits makes edits to a base, each to what those before it left.
+func resolveEdits(base fs.FS, all []Edit) (patch.Patchset, error) {
 	if len(all) > maxEdits {
 		return patch.Patchset{}, &patch.Error{Message: fmt.Sprintf("a change has at most %d edits, not %d", maxEdits, len(all))}
 	}
@@ -144,7 +109,7 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	case len(at) > maxPlaces:
 		return nil, e.fail("the text to replace is at more than %d places", maxPlaces)
 	case len(at) > 1 && !e.All:
-		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at)).With(patch.SayPlace)
+		return nil, e.fail("the text to replace is at %s: give more of what is around it", lineNumbers(text, at)).With(patch.SayPlace)
 	}
 	if len(replacement) > 0 && len(at) > maxFile/len(replacement) || len(text)+len(at)*len(replacement) > maxFile {
 		return nil, e.fail("makes more than %d bytes of the file", maxFile)
@@ -186,7 +151,7 @@ func (e Edit) places(text, old string) (at []int) {
 		switch {
 		case e.All && len(at) <= maxPlaces:
 			from = i + len(old)
-		case e.All, len(at) > maxTold: // that it is not once is known; a few more are told of
+		case e.All, len(at) > mostNamed: // that it is not once is known; a few more are told of
 			return at
 		default:
 			from = i + 1
@@ -194,7 +159,7 @@ func (e Edit) places(text, old string) (at []int) {
 	}
 }
 
-const maxTold = 10
+const mostNamed = 10
 
 // endAs returns texts with the line ends of a file, where all of its lines end in one way
 // and all of theirs in the other: an agent may see the file as it was checked out.
@@ -227,14 +192,14 @@ func first(text string) string {
 	return clip(line)
 }
 
-// lines are the numbers of places' lines, in words.
-func lines(text string, at []int) string {
+// lineNumbers are the numbers of places' lines, in words.
+func lineNumbers(text string, at []int) string {
 	var numbers []int
-	for _, i := range at[:min(maxTold, len(at))] {
+	for _, i := range at[:min(mostNamed, len(at))] {
 		numbers = append(numbers, 1+strings.Count(text[:i], "\n"))
 	}
 	told := strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(numbers)), " ", ", "), "[]")
-	if len(at) > maxTold {
+	if len(at) > mostNamed {
 		told += " and others"
 	}
 	return "several places, lines " + told

@@ -1,0 +1,3 @@
+package input
+
+var ResolveEdits = resolveEdits
