@@ -394,3 +394,45 @@ func packages(t *testing.T) []goPackage {
 		all = append(all, p)
 	}
 }
+
+// TestFloors: the longest chain of imports is short, no command imports another one, and no folder of commands is long.
+func TestFloors(t *testing.T) {
+	all := packages(t)
+	imports := map[string][]string{}
+	for _, p := range all {
+		imports[p.ImportPath] = p.Imports
+	}
+	depths := map[string]int{}
+	var depth func(name string) int
+	depth = func(name string) int {
+		n, known := depths[name]
+		for _, below := range imports[name] {
+			if !known && imports[below] != nil {
+				n = max(n, 1+depth(below))
+			}
+		}
+		depths[name] = n
+		return n
+	}
+	if n := depth(strings.TrimSuffix(module+"cmd/countersign", "/")); n > 8 || n < 5 {
+		t.Errorf("the longest chain of imports has %d edges", n)
+	}
+	if len(all) > 80 {
+		t.Errorf("%d packages", len(all))
+	}
+	const inner = module + "cmd/countersign/internal/"
+	for _, command := range []string{"change", "decide", "guard", "look", "proofs", "pulls", "serve", "setup", "statements"} {
+		for name, of := range imports {
+			if slices.Contains(of, inner+command) && name != module+"cmd/countersign" {
+				t.Errorf("%s imports the commands of %s", name, command)
+			}
+		}
+	}
+	for name := range imports {
+		if strings.HasPrefix(name, inner) && !strings.HasSuffix(name, "test") {
+			if n := codeLines(t, name); n > 2500 {
+				t.Errorf("%s has %d lines of code", name, n)
+			}
+		}
+	}
+}
