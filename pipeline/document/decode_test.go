@@ -74,7 +74,7 @@ func FuzzVerify(f *testing.F) {
 		if len(strict) < len(found) {
 			t.Fatalf("strict %v, plain %v", strict, found)
 		}
-		p, found := document.ReadProposal(doc, document.Strict{Bundle: doc, HasBundle: true})
+		p, found := document.ReadProposal(doc, document.Strict{})
 		if m, _ := doc.(map[string]any); len(found) == 0 && (len(p.Actions) != len(m["actions"].([]any)) || len(p.AcceptanceTests) != len(m["acceptance_tests"].([]any))) {
 			t.Fatalf("%s is read as %+v", data, p)
 		}
