@@ -3,11 +3,12 @@ package github
 import (
 	"context"
 	"fmt"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
 
 // oneComment is what a connection of statements may hold.

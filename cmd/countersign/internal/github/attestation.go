@@ -3,8 +3,9 @@ package github
 import (
 	"context"
 	"encoding/json"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"strconv"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
 
 // StoreAttestation gives GitHub a Sigstore bundle to keep with the repository's attestations,
