@@ -269,13 +269,11 @@ func publish(ctx context.Context, c *console.Console, step console.Step, done co
 	}
 	rep, err := s.Shown(ctx, snap, id)
 	if err == nil {
+		rep.Verdict = cmp.Or(done.Verdict, rep.Verdict)
 		_, rep, err = console.Cleanly(s.Console, rep)
 	}
 	if err != nil {
 		return err
-	}
-	if done.Verdict != nil {
-		rep.Verdict = done.Verdict
 	}
 	if err := step.Publish([]console.Output{outputOf(rep)}, 0); err != nil {
 		return err
