@@ -93,7 +93,7 @@ func TestT71EscapeJSON(t *testing.T) {
 	want := "{\"a\":\"\\u009b2J \\u202e é \\udb40\\udc41 \\u001b \\\\ \\u007f\"}\n"
 	got := escape.JSON(doc)
 	if got != want {
-		t.Errorf("EscapeJSON(%q) = %q", doc, got)
+		t.Errorf("JSON(%q) = %q", doc, got)
 	}
 	var before, after any
 	if err := errors.Join(json.Unmarshal([]byte(doc), &before), json.Unmarshal([]byte(got), &after)); err != nil || !reflect.DeepEqual(before, after) {

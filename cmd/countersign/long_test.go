@@ -10,8 +10,7 @@ import (
 func everything() bool { return os.Getenv("COUNTERSIGN_LONG") != "" }
 
 // long skips a test that tries once more, in another place or in another way, what a shorter one does. A variable that says
-// how often it tries is enough to run it. Tests call this and everything themselves, and not by a function of theirs: .ci/run
-// finds by that which ones to run with COUNTERSIGN_LONG.
+// how often it tries is enough to run it.
 func long(t *testing.T, orSet ...string) {
 	t.Helper()
 	if !everything() && !slices.ContainsFunc(orSet, func(name string) bool { return os.Getenv(name) != "" }) {

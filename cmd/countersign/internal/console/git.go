@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ErrNone says that no helper has a password, and that nobody typed one.
-var ErrNone = errors.New("git's credential helpers have no password for it")
+// errNoPassword says that no helper has a password, and that nobody typed one.
+var errNoPassword = errors.New("git's credential helpers have no password for it")
 
 // A Credential is what a helper said, as git hands it on.
 type Credential struct {
@@ -26,11 +26,11 @@ type Credential struct {
 func FillCredential(ctx context.Context, address *url.URL, person bool) (Credential, error) {
 	asked := "protocol=" + address.Scheme + "\nhost=" + address.Host + "\npath=" + strings.TrimPrefix(address.Path, "/") + "\n"
 	if strings.Count(asked, "\n") != 3 || strings.ContainsAny(asked, "\r\x00") { // else an address could say what is asked for
-		return Credential{}, ErrNone
+		return Credential{}, errNoPassword
 	}
 	said, err := runGit(ctx, "fill", asked+"\n", person)
 	if err != nil {
-		return Credential{}, errors.Join(ErrNone, err)
+		return Credential{}, errors.Join(errNoPassword, err)
 	}
 	c := Credential{description: said + "\n"}
 	for line := range strings.Lines(said) {
@@ -43,7 +43,7 @@ func FillCredential(ctx context.Context, address *url.URL, person bool) (Credent
 		}
 	}
 	if c.Password == "" {
-		return Credential{}, ErrNone
+		return Credential{}, errNoPassword
 	}
 	return c, nil
 }
