@@ -17,7 +17,8 @@ func IsExtension(program string) bool {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe") == "gh-countersign"
 }
 
-// A Keeper asks the gh of a PATH, once for each host. A nil one has no token.
+// A Keeper asks the gh of a PATH, once for each host, for the token of that one: never for one from the environment, which gh
+// gives for any. A nil one has no token.
 type Keeper struct {
 	Path   string
 	tokens map[string]string

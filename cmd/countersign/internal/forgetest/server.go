@@ -53,7 +53,11 @@ type running struct {
 	teststand.Recorder // of what comes to URL
 }
 
-// Start starts a server that ends with the test.
+// Start starts a real Gitea or Forgejo that ends with the test: on loopback alone, with its files in a directory of its own,
+// and as a user of its own where the tests are root, which Gitea refuses to be.
+//
+// COUNTERSIGN_GITEA names the directory that .ci/forge built them into; a test fails if that directory lacks them, and is
+// skipped if the variable is not set. COUNTERSIGN_GITEA_VERSION asks for another version than [Current].
 func Start(t testing.TB) *Server {
 	t.Helper()
 	version := cmp.Or(os.Getenv("COUNTERSIGN_GITEA_VERSION"), Current)
