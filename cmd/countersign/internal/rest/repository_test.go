@@ -199,7 +199,7 @@ func TestDownload(t *testing.T) {
 		_, _ = w.Write(content)
 	}))
 	defer server.Close()
-	_, storage := rest.Transport{Token: "t"}.Clients()
+	_, storage := rest.Transport{Token: "t", Hosts: []string{server.URL}}.Clients()
 	download := func(scheme string, status int) (string, error) {
 		a := rest.Artifacts{
 			Base: &url.URL{Scheme: scheme, Host: "forge.test"}, Storage: storage,
