@@ -119,8 +119,8 @@ func drivers(said []Setting) map[string]Filter {
 	return out
 }
 
-// Rules are the attributes of one tree. Several goroutines may use them.
-type Rules struct {
+// AttributeRules are the attributes of one tree. Several goroutines may use them.
+type AttributeRules struct {
 	config Attributes
 	read   func(name string) ([]byte, error)
 
@@ -128,23 +128,23 @@ type Rules struct {
 	said map[string]map[string]string // by path
 }
 
-// Rules returns the attributes of a tree, of which read returns a file, nil where
+// AttributeRules returns the attributes of a tree, of which read returns a file, nil where
 // there is none.
-func (c Attributes) Rules(read func(name string) ([]byte, error)) *Rules {
-	return &Rules{config: c, read: read, said: map[string]map[string]string{}}
+func (c Attributes) Rules(read func(name string) ([]byte, error)) *AttributeRules {
+	return &AttributeRules{config: c, read: read, said: map[string]map[string]string{}}
 }
 
 // asked are the attributes that count.
 var asked = []string{"text", "crlf", "eol", "ident", "filter", "working-tree-encoding"}
 
 // Ask asks git for the attributes of all these files at once, those that are not known.
-func (r *Rules) Ask(ctx context.Context, names []string) error {
+func (r *AttributeRules) Ask(ctx context.Context, names []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ask(ctx, names)
 }
 
-func (r *Rules) ask(ctx context.Context, names []string) error {
+func (r *AttributeRules) ask(ctx context.Context, names []string) error {
 	if r.config.GitDir == "" {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (r *Rules) ask(ctx context.Context, names []string) error {
 
 // checkAttr has git look at a directory in which only the tree's files of attributes are; where
 // there are none, at an index that is not there.
-func (r *Rules) checkAttr(ctx context.Context, names []string) error {
+func (r *AttributeRules) checkAttr(ctx context.Context, names []string) error {
 	files, err := r.files(names)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (r *Rules) checkAttr(ctx context.Context, names []string) error {
 }
 
 // files are the tree's files of attributes that these paths lead by.
-func (r *Rules) files(names []string) (map[string][]byte, error) {
+func (r *AttributeRules) files(names []string) (map[string][]byte, error) {
 	files, done := map[string][]byte{}, map[string]bool{}
 	for _, name := range names {
 		for at := path.Dir(name); !done[at]; at = path.Dir(at) {

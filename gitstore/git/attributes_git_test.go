@@ -98,7 +98,7 @@ var filters = map[string]Filter{
 	"half": {Clean: "cat"},
 }
 
-func (r repository) rules(c Attributes) *Rules {
+func (r repository) rules(c Attributes) *AttributeRules {
 	c.GitDir = filepath.Join(r.dir, ".git")
 	return c.Rules(func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(name)))
@@ -263,7 +263,7 @@ func TestAttributes(t *testing.T) {
 	tree := map[string]string{
 		".gitattributes": "[attr]mine eol=crlf ident\n*.t mine\n*.i -text\n*.u text\n\"q\\303\\251 x\" eol=lf\n", "a/b/.gitattributes": "*.t !ident\n", "a/.gitattributes/x": "* ident\n",
 	}
-	ask := func(names ...string) (out []Form) {
+	ask := func(names ...string) (out []FileForm) {
 		t.Helper()
 		said, err := Command{Dir: r.dir}.Config(t.Context())
 		if err != nil {
@@ -285,19 +285,19 @@ func TestAttributes(t *testing.T) {
 		return out
 	}
 	names := []string{"x.t", "a/x.t", "a/b/x.t", "a/.gitattributes/x.t", "x.i", "x.u", "qé x", "x.h", "x"}
-	want := []Form{{eol: crlf, ident: 40}, {eol: crlf, ident: 40}, {eol: crlf}, {eol: crlf, ident: 40}, {}, {eol: lf}, {eol: lf}, {eol: crlf}, {}}
+	want := []FileForm{{eol: crlf, ident: 40}, {eol: crlf, ident: 40}, {eol: crlf}, {eol: crlf, ident: 40}, {}, {eol: lf}, {eol: lf}, {eol: crlf}, {}}
 	if got := ask(names...); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)
 	}
 	r.git("", "add", ".gitattributes")
 	all := tree
 	tree = nil // of the index and the working tree nothing counts
-	if got, want := ask("x.i", "x.h", "x.t"), []Form{{eol: crlf}, {eol: crlf}, {}}; !reflect.DeepEqual(got, want) {
+	if got, want := ask("x.i", "x.h", "x.t"), []FileForm{{eol: crlf}, {eol: crlf}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	tree = all
 	r.git("", "config", "core.attributesFile", "sub/mine") // it is relative to the working tree
-	if got, want := ask("x.u", "x.h"), []Form{{eol: lf, ident: 40}, {}}; !reflect.DeepEqual(got, want) {
+	if got, want := ask("x.u", "x.h"), []FileForm{{eol: lf, ident: 40}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -321,7 +321,7 @@ func TestT95HostileAttributes(t *testing.T) {
 		rules := r.rules(Attributes{Filters: map[string]Filter{"evil": {Clean: "touch " + ran, Refused: "no"}}})
 		rules.read = func(string) ([]byte, error) { return []byte(text), nil }
 		form, err := rules.Form(t.Context(), "-x/--all/a b\n:c.txt")
-		if refused := errors.As(err, new(*UnsupportedError)); refused != (name == "a filter") || err != nil && !refused || form != (Form{}) {
+		if refused := errors.As(err, new(*UnsupportedError)); refused != (name == "a filter") || err != nil && !refused || form != (FileForm{}) {
 			t.Errorf("%s: %+v, %v", name, form, err)
 		}
 	}
@@ -339,7 +339,7 @@ func TestT95AttributesOfAnotherTree(t *testing.T) {
 	r.write(AttributesFile, []byte("* -text ident\n"))
 	r.git("", "add", AttributesFile)
 	r.git("", "config", "attr.tree", strings.TrimSpace(r.git("", "write-tree")))
-	for text, want := range map[string]Form{"* text eol=crlf\n": {eol: crlf}, "": {}} {
+	for text, want := range map[string]FileForm{"* text eol=crlf\n": {eol: crlf}, "": {}} {
 		rules := r.rules(Attributes{})
 		rules.read = func(name string) ([]byte, error) {
 			if name != AttributesFile || text == "" {
@@ -411,7 +411,7 @@ func FuzzForm(f *testing.F) {
 		f.Add(texts[i], uint(i))
 	}
 	f.Fuzz(func(t *testing.T, blob []byte, n uint) {
-		form := Form{eol: lineEnd(n % 3), guess: n/3%2 == 0, ident: int(n / 6 % 2 * 40), encoding: []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
+		form := FileForm{eol: lineEnd(n % 3), guess: n/3%2 == 0, ident: int(n / 6 % 2 * 40), encoding: []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
 		out, err := form.Checkout(blob)
 		if err != nil {
 			return

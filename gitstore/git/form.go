@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
-// A Form is how a file is checked out. The zero value is as the commit has it.
-type Form struct {
+// A FileForm is how a file is checked out. The zero value is as the commit has it.
+type FileForm struct {
 	eol      lineEnd
 	guess    bool   // only what looks like text is converted, and no file with CRLF in the commit
 	ident    int    // how many digits the id in $Id$ has; 0 for none
@@ -62,7 +62,7 @@ func (p *program) smudge(in []byte) ([]byte, error) {
 }
 
 // IsFiltered reports whether a program takes part.
-func (f Form) IsFiltered() bool { return f.program != nil }
+func (f FileForm) IsFiltered() bool { return f.program != nil }
 
 // lineEnd says how lines end in the working tree; all but asIs end in LF in a
 // commit.
@@ -91,13 +91,13 @@ func (*UnsupportedError) Hint() string { return "countersign run TX --to branch"
 var ErrNotUTF8 = errors.New("it is not UTF-8, as the attribute wants every file of a commit to be")
 
 // Form returns how the file at a path is checked out, or an *UnsupportedError.
-func (r *Rules) Form(ctx context.Context, name string) (Form, error) {
+func (r *AttributeRules) Form(ctx context.Context, name string) (FileForm, error) {
 	r.mu.Lock()
 	err := r.ask(ctx, []string{name})
 	said := r.said[name]
 	r.mu.Unlock()
 	if err != nil {
-		return Form{}, err
+		return FileForm{}, err
 	}
 	f := r.config.lineEnds(said)
 	if said["ident"] == "set" {
@@ -128,7 +128,7 @@ func (r *Rules) Form(ctx context.Context, name string) (Form, error) {
 
 // lineEnds is Git's decision (convert.c), which takes "crlf", the attribute of
 // old, where there is no "text".
-func (c Attributes) lineEnds(said map[string]string) (f Form) {
+func (c Attributes) lineEnds(said map[string]string) (f FileForm) {
 	text := said["text"]
 	if !decides(text) {
 		text = said["crlf"]
@@ -168,7 +168,7 @@ func decides(text string) bool {
 // Checkout returns what Git writes to the working tree of a blob. The blob itself
 // is returned where that is the same. A filter that fails, or does not bring back what it
 // was given, is an *UnsupportedError.
-func (f Form) Checkout(blob []byte) ([]byte, error) {
+func (f FileForm) Checkout(blob []byte) ([]byte, error) {
 	out, err := f.convert(blob)
 	if err == nil && f.program != nil {
 		out, err = f.program.smudge(out)
@@ -176,7 +176,7 @@ func (f Form) Checkout(blob []byte) ([]byte, error) {
 	return out, err
 }
 
-func (f Form) convert(blob []byte) ([]byte, error) {
+func (f FileForm) convert(blob []byte) ([]byte, error) {
 	out := blob
 	if f.ident > 0 {
 		out = expandIdent(out, patch.BlobID(blob, f.ident))
@@ -192,7 +192,7 @@ func (f Form) convert(blob []byte) ([]byte, error) {
 
 // Add returns what Git stores of a file of the working tree. blob is what the
 // index has, nil for nothing.
-func (f Form) Add(data, blob []byte) ([]byte, error) {
+func (f FileForm) Add(data, blob []byte) ([]byte, error) {
 	if f.program != nil {
 		var err error
 		if data, err = f.program.run("clean", f.program.Clean, data); err != nil {
@@ -220,7 +220,7 @@ func (f Form) Add(data, blob []byte) ([]byte, error) {
 
 // Same reports whether Git takes a file of the working tree for the blob: Add returns
 // the blob, or it is what Checkout returns. A filter is asked the first alone.
-func (f Form) Same(data, blob []byte) bool {
+func (f FileForm) Same(data, blob []byte) bool {
 	if f.program == nil {
 		if out, err := f.Checkout(blob); err == nil && bytes.Equal(out, data) {
 			return true

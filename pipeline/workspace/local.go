@@ -82,9 +82,9 @@ func (t *Tree) unlike(files, out []patch.Change, plain []int, forms []form) (err
 }
 
 // A form is how a file is checked out before a change, and after it.
-type form struct{ before, after git.Form }
+type form struct{ before, after git.FileForm }
 
-func formOf(ctx context.Context, f patch.Change, was, is *git.Rules, approved bool) (out form, err error) {
+func formOf(ctx context.Context, f patch.Change, was, is *git.AttributeRules, approved bool) (out form, err error) {
 	if f.Before != nil {
 		out.before, err = was.Form(ctx, f.Path)
 	}
@@ -105,8 +105,8 @@ func (t *Tree) local(f patch.Change, as form) (patch.Change, error) {
 // convert has both sides of a change as they are on disk: as Git would check them out, or
 // the file that is there where Git takes it for one.
 func (as form) convert(f patch.Change, disk *patch.File) (patch.Change, error) {
-	place := func(file *patch.File, form git.Form, elsewhere bool) (*patch.File, bool, error) {
-		if file == nil || form == (git.Form{}) {
+	place := func(file *patch.File, form git.FileForm, elsewhere bool) (*patch.File, bool, error) {
+		if file == nil || form == (git.FileForm{}) {
 			return file, false, nil
 		}
 		if disk != nil && !elsewhere && form.Same(disk.Data, file.Data) {
@@ -165,7 +165,7 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 		if err != nil || f == nil {
 			return nil, err
 		}
-		if unknown != nil || form == (git.Form{}) {
+		if unknown != nil || form == (git.FileForm{}) {
 			return f, unknown
 		}
 		if base == nil {
@@ -190,13 +190,13 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 }
 
 // exceeds reports whether Git would store a file as more than most bytes beyond base's.
-func (t *Tree) exceeds(name string, base *patch.File, most int64, form git.Form) bool {
+func (t *Tree) exceeds(name string, base *patch.File, most int64, form git.FileForm) bool {
 	info, err := t.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return false // Read says what is wrong
 	}
 	size := info.Size()
-	if form != (git.Form{}) {
+	if form != (git.FileForm{}) {
 		size /= 4 // line ends and encodings take at most so much more
 	}
 	if base != nil {
@@ -206,7 +206,7 @@ func (t *Tree) exceeds(name string, base *patch.File, most int64, form git.Form)
 }
 
 // store is what Git stores of a file: base's content where it takes it for that.
-func store(form git.Form, data []byte, base *patch.File) ([]byte, error) {
+func store(form git.FileForm, data []byte, base *patch.File) ([]byte, error) {
 	switch {
 	case base == nil:
 		return form.Add(data, nil)

@@ -46,7 +46,7 @@ const answerTime = 2 * time.Second
 func Lend(input, output *os.File) (takeBack func()) {
 	keys := make(chan os.Signal, 1)
 	signal.Notify(keys, os.Interrupt, syscall.SIGQUIT)
-	if Of(input) == nil {
+	if TerminalOf(input) == nil {
 		return func() { signal.Stop(keys) }
 	}
 	was, _ := term.GetState(int(input.Fd()))
@@ -57,7 +57,7 @@ func Lend(input, output *os.File) (takeBack func()) {
 		if was != nil {
 			defer func() { _ = term.Restore(int(input.Fd()), was) }()
 		}
-		if Of(output) == nil {
+		if TerminalOf(output) == nil {
 			return
 		}
 		raw, err := term.MakeRaw(int(input.Fd()))

@@ -117,7 +117,7 @@ func (c *Console) PrintJSON(doc any) error {
 	if err != nil {
 		return err
 	}
-	if Is(c.Stdout) {
+	if IsTerminal(c.Stdout) {
 		line = line.Show(escape.JSON)
 	}
 	return Emit(c.Stdout, line)
@@ -218,17 +218,17 @@ func (c *Console) Colours(w io.Writer) bool {
 	if c.Flags.color == "always" || c.Flags.color == "never" {
 		return c.Flags.color == "always"
 	}
-	return Is(w) && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+	return IsTerminal(w) && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
 }
 
 // Person returns where to ask a person a question: stderr, or the terminal
 // itself when stderr goes elsewhere. nil means that nobody is there. The caller
 // closes it.
 func (c *Console) Person() io.WriteCloser {
-	if c.Flags.JSON || !Is(c.Stdin) {
+	if c.Flags.JSON || !IsTerminal(c.Stdin) {
 		return nil
 	}
-	if Is(c.Stderr) {
+	if IsTerminal(c.Stderr) {
 		return Borrowed{Writer: c.Stderr}
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -254,7 +254,7 @@ func (c *Console) Somebody() bool {
 func (c *Console) Page(settings gitstore.Settings, person io.Writer, text secret.Redacted) (seen int, err error) {
 	pager := strings.TrimSpace(cmp.Or(c.Getenv("COUNTERSIGN_PAGER"), settings.OwnPager, c.Getenv("GIT_PAGER"), settings.Pager, c.Getenv("PAGER"), "less"))
 	dumb := c.Getenv("TERM") == "" || c.Getenv("TERM") == "dumb"
-	if c.Flags.noPager || !Is(person) || dumb || pager == "" || pager == "cat" {
+	if c.Flags.noPager || !IsTerminal(person) || dumb || pager == "" || pager == "cat" {
 		return strings.Count(text.String(), "\n"), Emit(person, text)
 	}
 	if seen, err = Page(text.String(), pager, person, c.Getenv); err != nil {
@@ -265,7 +265,7 @@ func (c *Console) Page(settings gitstore.Settings, person io.Writer, text secret
 }
 
 func (c *Console) LongWith(settings gitstore.Settings, text secret.Redacted) error {
-	if _, rows := Size(c.Stdout); Is(c.Stdout) && strings.Count(text.String(), "\n") >= rows {
+	if _, rows := Size(c.Stdout); IsTerminal(c.Stdout) && strings.Count(text.String(), "\n") >= rows {
 		_, err := c.Page(settings, c.Stdout, text)
 		return err
 	}
@@ -274,7 +274,7 @@ func (c *Console) LongWith(settings gitstore.Settings, text secret.Redacted) err
 
 // Columns are those of the terminal; what is no terminal has room for any line.
 func (c *Console) Columns() int {
-	if !Is(c.Stdout) {
+	if !IsTerminal(c.Stdout) {
 		return math.MaxInt16
 	}
 	columns, _ := Size(c.Stdout)
@@ -293,7 +293,7 @@ func Cleanly[T any](c *Console, doc T) (line secret.Redacted, clean T, err error
 // talk with a program, and those that another command runs, have no line of their own.
 func (c *Console) watch(cmd *cobra.Command) {
 	silent := c.Flags.JSON || c.Flags.Quiet || cmd.Hidden || cmd.Name() == "serve" || cmd.Name() == "mcp" || c.Getenv("TERM") == "dumb"
-	if silent || !Is(c.Stderr) || Watched(c.Stderr) {
+	if silent || !IsTerminal(c.Stderr) || Watched(c.Stderr) {
 		return
 	}
 	c.Line = Begin(cmd.Name(), c.Stderr, c.Now)

@@ -65,7 +65,7 @@ func TestProgressElsewhere(t *testing.T) {
 	var out bytes.Buffer
 	p := Begin("list", &out, time.Now)
 	over := p.Over(&out)
-	if _, err := over.Write([]byte("x")); err != nil || !p.ended || !Watched(over) || Watched(&out) || Is(over) {
+	if _, err := over.Write([]byte("x")); err != nil || !p.ended || !Watched(over) || Watched(&out) || IsTerminal(over) {
 		t.Errorf("%v, ended: %v", err, p.ended)
 	}
 }

@@ -25,11 +25,11 @@ type Borrowed struct{ io.Writer }
 // Close leaves the terminal open.
 func (Borrowed) Close() error { return nil }
 
-// Is reports whether a reader or writer is a terminal.
-func Is(v any) bool { return Of(v) != nil }
+// IsTerminal reports whether a reader or writer is a terminal.
+func IsTerminal(v any) bool { return TerminalOf(v) != nil }
 
-// Of is the terminal that a reader or writer is, nil for none.
-func Of(v any) *os.File {
+// TerminalOf is the terminal that a reader or writer is, nil for none.
+func TerminalOf(v any) *os.File {
 	if f := File(v); f != nil && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
@@ -45,7 +45,7 @@ func Watched(w io.Writer) bool {
 // Size is how many columns and rows a writer's terminal has, or those of the oldest
 // ones, 80 and 24, where nobody knows.
 func Size(w io.Writer) (columns, rows int) {
-	if f := Of(w); f != nil {
+	if f := TerminalOf(w); f != nil {
 		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
 			return columns, rows
 		}
@@ -67,7 +67,7 @@ func Page(text, pager string, person io.Writer, getenv func(string) string) (tak
 	if o, ok := person.(*over); ok {
 		defer o.p.Hold()()
 	}
-	on := Of(person)
+	on := TerminalOf(person)
 	r, w, err := linePipe()
 	if err != nil {
 		return 0, err
@@ -300,7 +300,7 @@ type over struct {
 }
 
 func (o *over) Write(text []byte) (n int, err error) {
-	if !Is(o.w) {
+	if !IsTerminal(o.w) {
 		o.p.End()
 		return o.w.Write(text)
 	}

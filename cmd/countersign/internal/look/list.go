@@ -70,7 +70,7 @@ func listCommand(c *console.Console) *cobra.Command {
 			case m.on:
 				return listMatrix(cmd.Context(), c, m)
 			}
-			f.fits = console.Is(c.Stdout) && !limited && !f.all && !c.Flags.JSON && !c.Flags.Quiet
+			f.fits = console.IsTerminal(c.Stdout) && !limited && !f.all && !c.Flags.JSON && !c.Flags.Quiet
 			return done, list(cmd.Context(), c, f)
 		}),
 	}
@@ -130,7 +130,7 @@ func list(ctx context.Context, c *console.Console, f listFlags) error {
 		return c.PrintJSON(console.Document{"transactions": report.Documents(list), "more": more})
 	case c.Flags.Quiet:
 		return c.Print(report.IDs(latest))
-	case console.Is(c.Stdout):
+	case console.IsTerminal(c.Stdout):
 		columns, rows := console.Size(c.Stdout)
 		if !f.fits {
 			rows = math.MaxInt
@@ -245,7 +245,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 		switch {
 		case c.Flags.JSON:
 			return c.PrintJSON(report.DiffDocument(id, shown.String()))
-		case console.Is(c.Stdout):
+		case console.IsTerminal(c.Stdout):
 			shown = shown.Show(func(diff string) string {
 				return report.Diff([]byte(diff), s.Style()) + report.Renamed([]byte(diff), s.Style())
 			})

@@ -49,7 +49,7 @@ func (c commands) Run(ctx context.Context, known redact.Finder, mode policy.Sand
 	lookup := func(name string) (string, bool) { v := c.a.Getenv(name); return v, v != "" }
 	var passed, path []string
 	for _, one := range list {
-		if c.a.Flags.Verbose || console.Is(c.a.Stderr) {
+		if c.a.Flags.Verbose || console.IsTerminal(c.a.Stderr) {
 			c.a.Say("will run %q in the sandbox", one.Argv)
 		}
 		for _, name := range one.Env {

@@ -155,7 +155,7 @@ func Credentials(a *console.Console, address string, settings gitstore.Settings,
 		Program: a.Getenv("GIT_SSH"),
 		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
 		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
-		Batch:   !console.Is(a.Stdin),
+		Batch:   !console.IsTerminal(a.Stdin),
 	}}
 	if a.InCI() { // a person is told at once
 		o.Wait = a.Pause

@@ -355,7 +355,7 @@ func showInit(c *console.Console, r scaffold.Result) error {
 		return c.PrintJSON(r.Document(diff))
 	}
 	columns := 0
-	if console.Is(c.Stdout) {
+	if console.IsTerminal(c.Stdout) {
 		columns, _ = console.Size(c.Stdout)
 	}
 	return c.LongWith(gitstore.Settings{}, c.Redact(r.Text(columns, c.Flags.Quiet, session.Style(c))))
@@ -445,7 +445,7 @@ func initPlace(s *session.Session, pull bool) (place scaffold.Place, done func()
 // confirm shows a person what changes in files that are there, through the pager, and asks
 // whether to write it. It is not shown where nothing changes or nobody is there.
 func confirm(c *console.Console, person io.Writer, diff []byte) (shown bool, err error) {
-	if !console.Is(person) || len(diff) == 0 {
+	if !console.IsTerminal(person) || len(diff) == 0 {
 		return false, nil
 	}
 	s := report.Style{Colour: c.Colours(person)}
