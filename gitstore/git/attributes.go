@@ -128,7 +128,7 @@ type AttributeRules struct {
 	said map[string]map[string]string // by path
 }
 
-// AttributeRules returns the attributes of a tree, of which read returns a file, nil where
+// Rules returns the attributes of a tree, of which read returns a file, nil where
 // there is none.
 func (c Attributes) Rules(read func(name string) ([]byte, error)) *AttributeRules {
 	return &AttributeRules{config: c, read: read, said: map[string]map[string]string{}}
