@@ -34,6 +34,12 @@ func TestManPages(t *testing.T) {
 		}
 		pages++
 		page := manPage(c)
+		c.InitDefaultHelpFlag()
+		for line := range strings.Lines(c.UsageString()) { // as its help has them
+			if _, flag, is := strings.Cut(line, " --"); is && strings.TrimLeft(line, " ")[0] == '-' && !strings.Contains(page, `\fB\-\-`+roff(strings.Fields(flag)[0])+`\fP`) {
+				t.Errorf("the page of %q lacks %q", c.CommandPath(), line)
+			}
+		}
 		for line := range strings.Lines(page) {
 			macro, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if macro != "" && strings.ContainsAny(macro[:1], ".'") && !slices.Contains([]string{".TH", ".SH", ".PP", ".TP", ".nf", ".fi", ".BR", ".B"}, macro) {
@@ -70,6 +76,7 @@ func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(
 
 // manPage is the page of a command, in the macros of man(7).
 func manPage(c *cobra.Command) string {
+	c.InitDefaultHelpFlag()
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put(`.TH "%s" "1" "" "countersign %s" "Countersign"`, strings.ToUpper(manName(c)), console.Release)
