@@ -104,7 +104,7 @@ func (o tool) actions() map[string]string {
 		folder, err := filepath.Abs(filepath.Join("testdata", "act", short))
 		check(o.t, err)
 		if short == "checkout" { // the same on every server
-			folder, err = filepath.Abs(filepath.Join("internal", "forgetest", "gitea", "actions", short))
+			folder, err = filepath.Abs(filepath.Join("internal", "forgetest", "actions", short))
 			check(o.t, err)
 		}
 		out[name] = folder
