@@ -35,7 +35,7 @@ func (k *Keeper) Token(host, directory string) string {
 		if k.tokens == nil {
 			k.tokens = map[string]string{}
 		}
-		token = of(context.Background(), k.Path, host, directory)
+		token = askGH(context.Background(), k.Path, host, directory)
 		k.tokens[host] = token
 	}
 	return token
@@ -46,11 +46,11 @@ var (
 	tokenForm = canon.Regexp(`^[!-~]{1,1000}$`)
 )
 
-func of(ctx context.Context, path, host, directory string) string {
+func askGH(ctx context.Context, path, host, directory string) string {
 	if !hostForm().MatchString(host) {
 		return ""
 	}
-	program := find(path, repositoriesOf(".", directory))
+	program := findGH(path, repositoriesOf(".", directory))
 	if program == "" {
 		return ""
 	}
@@ -69,8 +69,8 @@ func of(ctx context.Context, path, host, directory string) string {
 	return ""
 }
 
-// find is the first gh in a PATH that is in none of the folders, "" for none.
-func find(path string, folders []string) string {
+// findGH is the first gh in a PATH that is in none of the folders, "" for none.
+func findGH(path string, folders []string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// ErrNoProgram says that OpenSSH's programs are not installed.
-var ErrNoProgram = errors.New("ssh-keygen was not found")
+// ErrNoOpenSSH says that OpenSSH's programs are not installed.
+var ErrNoOpenSSH = errors.New("ssh-keygen was not found")
 
 // A SigningKey is a person's own SSH key to sign with, one that ssh-keygen or the person's agent knows, also on a
 // security key, which asks for a touch or a PIN: a file, or a public key whose private half the agent has.
@@ -50,7 +50,7 @@ func AgentKeys(ctx context.Context) ([]SigningKey, error) {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, ErrNoProgram
+		return nil, ErrNoOpenSSH
 	case errors.As(err, &exit): // 1: it has no keys; 2: there is no agent
 		return nil, nil
 	case err != nil:
@@ -84,7 +84,7 @@ func (k SigningKey) Sign(ctx context.Context, namespace string, message []byte, 
 	cmd := exec.CommandContext(ctx, "ssh-keygen", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(message), &out, io.MultiWriter(told, &said)
 	if err := cmd.Run(); errors.Is(err, exec.ErrNotFound) {
-		return "", ErrNoProgram
+		return "", ErrNoOpenSSH
 	} else if err != nil {
 		return "", fmt.Errorf("ssh-keygen did not sign with %s: %w: %s", k, err, lastLine(said.String()))
 	}

@@ -140,7 +140,7 @@ func TestSignFails(t *testing.T) {
 		t.Errorf("no agent has %v, %v", keys, err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := console.NamedKey(file, "").Sign(t.Context(), namespace, []byte("x"), &told); !errors.Is(err, console.ErrNoProgram) {
+	if _, err := console.NamedKey(file, "").Sign(t.Context(), namespace, []byte("x"), &told); !errors.Is(err, console.ErrNoOpenSSH) {
 		t.Errorf("without OpenSSH: %v", err)
 	}
 }

@@ -320,7 +320,7 @@ func signingKey(ctx context.Context, s *session.Session, keys approval.Keys, nam
 		return console.NamedKey(name, s.Getenv("HOME")), nil
 	}
 	held, err := console.AgentKeys(ctx)
-	if errors.Is(err, console.ErrNoProgram) {
+	if errors.Is(err, console.ErrNoOpenSSH) {
 		held = nil
 	} else if err != nil {
 		return console.SigningKey{}, err

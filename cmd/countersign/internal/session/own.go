@@ -34,7 +34,7 @@ func (s *Session) SignWith(ctx context.Context, key console.SigningKey, namespac
 	defer s.Line.Hold()()
 	armored, err := key.Sign(ctx, namespace, message, s.Teller())
 	switch {
-	case errors.Is(err, console.ErrNoProgram):
+	case errors.Is(err, console.ErrNoOpenSSH):
 		return "", &console.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
 	case err != nil:
 		return "", &console.UsageError{Message: err.Error(), Hint: "--key names another key"}
