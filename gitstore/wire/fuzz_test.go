@@ -50,6 +50,7 @@ func FuzzReadAdvertisement(f *testing.F) {
 		{h + " HEAD\x00agent=x\n", h + " refs/tags/v1\n", h + " refs/tags/v1^{}\n", "shallow " + h + "\n"},
 		{h + " refs/tags/v1^{}\x00agent=x\n", h + " refs/tags/v1\n"},
 		{h + " HEAD\x00agent=x\n", h + " refs/tags/v1^{}\n"},
+		{h + " HEAD\x00agent x\n"},
 	} {
 		var raw strings.Builder
 		for _, line := range list {
@@ -66,6 +67,9 @@ func FuzzReadAdvertisement(f *testing.F) {
 		raw = raw[:len(raw)-in.Len()]
 		other := packp.NewAdvRefs()
 		if err := other.Decode(bytes.NewReader(raw)); err != nil && err != packp.ErrEmptyAdvRefs {
+			if strings.Contains(err.Error(), "invalid capabilities") { // it wants a value of some that none needs here
+				return
+			}
 			t.Fatalf("go-git: %v", err)
 		}
 		same := func(ours packfile.ID, theirs plumbing.Hash) bool { return ours.String() == theirs.String() }
