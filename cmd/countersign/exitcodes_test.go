@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // What a merge queue would do and nobody was asked about, and a bundle that is not
@@ -31,6 +32,9 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		{errors.Join(queue, push), console.ExitFailed, pushHint},
 		{&fault.Error{Kind: fault.Barred, Message: "no JSON"}, console.ExitRefused, ""},
 		{&fault.Error{Kind: fault.Barred, Message: "no bundle", Cause: os.ErrPermission}, console.ExitRefused, "check who owns the file and its directory"},
+		{errors.Join(&console.ExitError{Code: console.ExitPending}, os.ErrPermission), console.ExitIO, "check who owns the file and its directory"},
+		{errors.Join(&pipeline.DeniedError{}, errors.Join(&ledger.CorruptError{ID: "x", Err: os.ErrInvalid})), console.ExitFailed, console.HintOf(&pipeline.DeniedError{})},
+		{errors.Join(&console.ExitError{Code: console.ExitPending}), console.ExitPending, ""},
 		{&console.ExitError{Code: console.ExitIO, Err: errors.Join(forge, queue)}, console.ExitIO, authHint},
 		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, console.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
 	} {

@@ -44,6 +44,19 @@ func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
 	return found, moved
 }
 
+// atEnd reports whether the last hunk, where it has context and none of it is below, ends with the file, as "git apply"
+// wants it: what adds lines there would else do so again.
+func atEnd(file []byte, hunks []hunk) bool {
+	if len(hunks) == 0 {
+		return true
+	}
+	h, context := hunks[len(hunks)-1], false
+	for mark := range h.lines {
+		context = context || mark == ' '
+	}
+	return !context || h.last() == ' ' || h.at+h.oldLines >= len(lineStarts(file))-1
+}
+
 // lineStarts are where the lines of a file begin, and its end.
 func lineStarts(file []byte) (starts []int) {
 	at := 0

@@ -223,10 +223,16 @@ func (c *Console) finish(err error) int {
 	if err == nil {
 		return 0
 	}
-	if quiet, is := errors.AsType[*ExitError](err); is && quiet.Err == nil {
-		return quiet.Code
+	code := CodeOf(err)
+	said := slices.DeleteFunc(parts(err), func(part error) bool {
+		quiet, is := errors.AsType[*ExitError](part)
+		return is && quiet.Err == nil || codeOf(part) == ExitPending && code != ExitPending && c.done.Shown
+	})
+	if len(said) == 0 {
+		return code
 	}
-	code, hint := CodeOf(err), c.Typed(HintOf(err), c.done.Transaction)
+	err = errors.Join(said...)
+	hint := c.Typed(HintOf(err), c.done.Transaction)
 	if As[*effect.DirtyError](err) && c.done.Transaction != "" {
 		hint += " && " + c.Again("run", lookup.ShortID(c.done.Transaction))
 	}

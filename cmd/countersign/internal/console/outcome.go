@@ -78,8 +78,33 @@ var exitCodes = []struct {
 	}},
 }
 
-// CodeOf is the exit code of an error.
+// parts are the errors that were joined to one.
+func parts(err error) (of []error) {
+	joined, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // what wraps a join is one
+	if !is {
+		return []error{err}
+	}
+	for _, one := range joined.Unwrap() {
+		of = append(of, parts(one)...)
+	}
+	return of
+}
+
+// CodeOf is the exit code of an error. Of several that were joined, one that is no error, but what people decide or have
+// decided, comes last.
 func CodeOf(err error) int {
+	code := codeOf(err)
+	for _, part := range parts(err) {
+		if one := codeOf(part); decided(code) && !decided(one) {
+			code = one
+		}
+	}
+	return code
+}
+
+func decided(code int) bool { return code == ExitPending || code == ExitDenied }
+
+func codeOf(err error) int {
 	if exit, is := errors.AsType[*ExitError](err); is {
 		return exit.Code
 	}
