@@ -53,7 +53,7 @@ func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	if err != nil {
 		return err
 	}
-	_, rows, err := s.Queue(ctx)
+	snap, rows, err := s.Queue(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	d := report.NewDigest(rows, c.Now())
 	d.Repository = strings.Trim(pathOf(links.Web), "/")
 	d.Page = func(l report.Listed) string { return links.Page(l.PullRequest(), forge.Posted{}, "") }
-	due, untold := session.Exceptions(ctx, s, s.Local)
+	due, untold := session.Exceptions(ctx, s, snap.Tip)
 	if d.Review = strings.TrimSpace(report.Due(due, report.Style{})); untold != nil {
 		d.Review = "what is to be reviewed cannot be told"
 	}
@@ -70,7 +70,7 @@ func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	case err != nil:
 		return err
 	case c.Flags.JSON:
-		return c.PrintJSON(console.Document{"transactions": report.Documents(d.Rows), "more": false})
+		return c.PrintJSON(listing(d.Rows, d.Unread > 0, due, untold))
 	case f.post && f.issue:
 		return postIssue(ctx, s, d, text.String())
 	case f.post:

@@ -344,7 +344,11 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 			}
 			elsewhere := s.Elsewhere || s.Local.KeptElsewhere(s.Repo.Config.RemoteURL(c.Flags.Remote))
 			source := Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
-				return session.Exceptions(ctx, s, s.Local)
+				snap, err := s.Local.Snapshot(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return session.Exceptions(ctx, s, snap.Tip)
 			}}
 			tree, p, err := s.Policy(context.Background())
 			if err != nil { // pages need no Policy

@@ -1,7 +1,6 @@
 package look
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +65,10 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 		slices.SortStableFunc(rows, func(a, b report.Listed) int { return a.Turn.Compare(b.Turn, c.Now()) })
 		err = c.PrintJSON(console.Document{"transactions": report.Documents(rows), "more": unread > 0})
 	} else {
-		text := cmp.Or(report.Screen(report.Queue(rows, c.Now()), c.Now(), c.Columns(), session.Style(c)), "Nothing waits.\n")
+		text := report.Screen(report.Queue(rows, c.Now()), c.Now(), c.Columns(), session.Style(c))
+		if text == "" && unread == 0 {
+			text = "Nothing waits.\n"
+		}
 		err = c.LongWith(gitstore.Settings{}, c.Redact(text))
 	}
 	if unread > 0 {
@@ -91,7 +93,10 @@ func waiting(ctx context.Context, f session.Fetched) (rows []report.Listed, err 
 		if err != nil {
 			return nil, err
 		}
-		if t.State == plain.Waits {
+		switch t.State {
+		case plain.Damaged, plain.Unknown:
+			damaged = append(damaged, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(string(t.State))})
+		case plain.Waits:
 			turn := lookup.NewTurn(tx.CreatedAt, time.Duration(f.Policy.Approvals.Due), t.Rank, tx.Proposer.Login)
 			rows = append(rows, report.Listed{Transaction: tx, State: t.State, Turn: turn, In: []string{f.Listed.Name}})
 		}
@@ -100,6 +105,17 @@ func waiting(ctx context.Context, f session.Fetched) (rows []report.Listed, err 
 		err = errors.Join(err, one)
 	}
 	return rows, err
+}
+
+// listing is what waits, as JSON; untold is why it cannot be told what is to be reviewed.
+func listing(rows []report.Listed, more bool, due []explain.Exception, untold error) console.Document {
+	doc := console.Document{"transactions": report.Documents(rows), "more": more}
+	if open, overdue := explain.Unreviewed(due); untold != nil {
+		doc["exceptions"] = nil
+	} else if len(open) > 0 {
+		doc["exceptions"] = console.Document{"due": len(open), "overdue": overdue}
+	}
+	return doc
 }
 
 // Status shows what is open, and the commands that take it on.
@@ -117,13 +133,9 @@ func Status(ctx context.Context, c *console.Console) error {
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
-	due, untold := session.Exceptions(ctx, s, s.Local)
+	due, untold := session.Exceptions(ctx, s, snap.Tip)
 	if c.Flags.JSON {
-		doc := console.Document{"transactions": report.Documents(rows), "more": false}
-		if open, overdue := explain.Unreviewed(due); untold == nil && len(open) > 0 {
-			doc["exceptions"] = console.Document{"due": len(open), "overdue": overdue}
-		}
-		return c.PrintJSON(doc)
+		return c.PrintJSON(listing(rows, false, due, untold))
 	}
 	var steps []report.Step
 	for _, all := range []struct {

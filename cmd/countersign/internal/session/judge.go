@@ -251,9 +251,9 @@ func (j BranchJudge) Source(ctx context.Context, r explain.Result, all []code.Br
 	}, err
 }
 
-// Exceptions are those of the default branch, by a ledger that nobody audits here, where the Policy has people review them: none
-// otherwise, at no cost.
-func Exceptions(ctx context.Context, s *Session, local *gitstore.Ledger) ([]explain.Exception, error) {
+// Exceptions are those of the default branch, by this clone's ledger, which must be at tip and is not audited here, where the
+// Policy has people review them: none otherwise, at no cost.
+func Exceptions(ctx context.Context, s *Session, tip string) ([]explain.Exception, error) {
 	commit, err := PolicyCommit(ctx, s.Console, s.Repo)
 	if err != nil {
 		return nil, err
@@ -262,12 +262,15 @@ func Exceptions(ctx context.Context, s *Session, local *gitstore.Ledger) ([]expl
 	if err != nil {
 		return nil, err
 	}
-	snap, err := local.Snapshot(ctx)
+	snap, err := s.Local.Snapshot(ctx)
 	rules, _, unread := policy.Read(tree)
-	if err = cmp.Or(err, unread); err != nil || rules.Exceptions.Review == 0 || snap.Tip == "" {
+	if err = cmp.Or(err, unread); err != nil || rules.Exceptions.Review == 0 || snap.Tip == "" && tip == "" {
 		return nil, err
 	}
-	clock, err := WholeClock(ctx, local)
+	if snap.Tip != tip {
+		return nil, errors.New("this clone has another ledger: countersign sync")
+	}
+	clock, err := WholeClock(ctx, s.Local)
 	if err != nil {
 		return nil, err
 	}
