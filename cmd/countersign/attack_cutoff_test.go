@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,6 +162,10 @@ func TestSweepGoesOn(t *testing.T) {
 	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Pull(site, second).Head)
 	if code != console.ExitIO || !strings.Contains(check.Summary, "(denied)") {
 		t.Errorf("exit code %d: %s; the check is %+v", code, stderr, check)
+	}
+	maps.DeleteFunc(a.env, func(name, _ string) bool { return strings.HasSuffix(name, "TOKEN") })
+	if code, _, stderr := a.run("settle", "--all"); code == 0 || !strings.Contains(stderr, "there is no token to read pull requests with") {
+		t.Errorf("without a token: %d %s", code, stderr)
 	}
 }
 

@@ -48,9 +48,6 @@ func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction, into *Set
 // identity proposed is that person's to open, and what adds what looks like a secret is
 // for nobody to open. Of what the token may not push, the run that took it has told.
 func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int, into *Settled) ([]int, error) {
-	if s.Forge == nil {
-		return nil, nil
-	}
 	if opens, err := s.Runner.OpensPulls(ctx); err != nil || !opens {
 		return nil, err
 	}
@@ -159,7 +156,7 @@ func (s Settler) Untold(ctx context.Context, open []ledger.Transaction) ([]int, 
 		}
 		ended[p.PullRequest] = append(ended[p.PullRequest], tx)
 	}
-	if len(ended) == 0 || s.Forge == nil {
+	if len(ended) == 0 {
 		return nil, nil
 	}
 	viewer, err := s.Forge.Viewer(ctx)
@@ -188,7 +185,7 @@ const untakenFor = 2 * 24 * time.Hour
 // Untaken are the open pull requests, but for those that are settled anyway, on
 // whose head a run has handed over a bundle lately.
 func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
-	if !s.InWorkflow || s.Forge == nil {
+	if !s.InWorkflow {
 		return nil, nil
 	}
 	runs, err := s.Forge.PullRuns(ctx, "", s.Runner.Now().Add(-untakenFor))
@@ -282,7 +279,7 @@ func pullOf(run forge.Run) int {
 // that are settled anyway, on whose head nobody was asked about their own diff: its event was
 // lost, or the server starts nothing for it.
 func (s Settler) Unasked(ctx context.Context, settled []int) ([]int, error) {
-	if s.Forge == nil || s.NoGate {
+	if s.NoGate {
 		return nil, nil
 	}
 	rules, err := s.Runner.Rules(ctx, "")

@@ -188,13 +188,14 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 	w.S.Runner.Asked = nil
 	sweep := newSettler(w.S)
 	sweep.NoGate = f.noGate
-	if sweep.Forge != nil {
-		if err := sweep.CheckLedger(ctx); err != nil {
-			return console.Outcome{}, err
-		}
-		if w.S.Runner.Actor, err = w.S.Client.Viewer(ctx); err != nil {
-			return console.Outcome{}, err
-		}
+	if sweep.Forge == nil {
+		return console.Outcome{}, c.NoClient("there is no token to read pull requests with")
+	}
+	if err := sweep.CheckLedger(ctx); err != nil {
+		return console.Outcome{}, err
+	}
+	if w.S.Runner.Actor, err = w.S.Client.Viewer(ctx); err != nil {
+		return console.Outcome{}, err
 	}
 	sum := pull.NewSettled(host{w.S}, 0)
 	for _, damaged := range w.Damaged {
