@@ -361,10 +361,13 @@ func readChange(ctx context.Context, s *session.Session, f reviewFlags, p policy
 	return in, name, err
 }
 
-// takeFile is the arguments without a file that is named where a transaction could be: that is the
-// patch that is proposed. A transaction that is called so goes first.
+// takeFile is the arguments without a file, a pipe, or "-" for the standard input, that is named where a transaction could be:
+// that is the patch that is proposed. A transaction that is called so goes first.
 func takeFile(ctx context.Context, s *session.Session, f *reviewFlags, args []string) []string {
-	if len(args) != 1 || len(f.given()) > 0 || !s.IsFile(args[0]) {
+	if len(args) != 1 || len(f.given()) > 0 {
+		return args
+	}
+	if info, err := os.Stat(s.Path(args[0])); args[0] != "-" && (err != nil || info.IsDir()) {
 		return args
 	}
 	switch _, id, err := s.Runner.Find(ctx, args[0], false); {

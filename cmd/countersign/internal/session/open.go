@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
@@ -236,8 +237,12 @@ func (s *Session) Find(ctx context.Context, args []string, look bool) (writing.S
 		}
 	}
 	snap, id, err := s.Runner.Find(ctx, name, look)
-	if IsNone(err) && name != "" && s.IsFile(name) {
+	switch {
+	case !IsNone(err) || name == "":
+	case s.IsFile(name):
 		err = s.FileNamed(name)
+	case strings.ContainsAny(name, "./"):
+		err = &console.UsageError{Message: escape.Clean(name) + " is no transaction, and no file", Hint: "countersign list"}
 	}
 	return snap, id, err
 }
