@@ -65,7 +65,7 @@ type Report struct {
 	Verdict       *approval.Verdict   `json:"verdict,omitempty"`
 	ApplyResult   *ledger.ApplyResult `json:"apply_result,omitempty"`
 	AppliedCommit string              `json:"applied_commit,omitempty"`
-	AppliedBranch string              `json:"applied_branch,omitempty"` // in full: what run --commit committed on
+	AppliedBranch string              `json:"applied_branch,omitempty"` // in full: one of the clone that has the commit
 	Validation    *canon.Report       `json:"validation,omitempty"`
 	Next          string              `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string              `json:"ledger_ref"`

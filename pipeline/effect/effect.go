@@ -61,7 +61,7 @@ type Change struct {
 type Written struct {
 	Operations    []ledger.Operation
 	Before, After string // commits, "" for files that are not committed
-	Branch        string // that has the commit of files
+	Branch        string // in full: one of the repository that has the commit
 	Moved         error
 }
 

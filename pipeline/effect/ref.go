@@ -97,6 +97,9 @@ func (e *Ref) Write(ctx context.Context, c Change) Written {
 		return fail(err)
 	}
 	done := Written{Operations: Predict(files), Before: c.Base, After: c.Commit}
+	if e.HeadOf == 0 && strings.HasPrefix(e.Name, "refs/heads/") {
+		done.Branch = e.Name
+	}
 	for i, f := range files {
 		if got, err := patch.Lookup(tree, f.Path); err != nil || !got.Equal(f.After) {
 			done.Operations[i] = failed(files[i:i+1], Mismatch)[0]
