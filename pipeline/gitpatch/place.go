@@ -18,19 +18,16 @@ const maxSearched = 1 << 28
 // one whose outcome is already where it says. room is how many bytes may be searched.
 func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
 	starts := lineStarts(file)
-	fits := func(lines []byte, at int) bool {
-		return at < len(starts) && bytes.HasPrefix(file[starts[at]:], lines) && (bytes.HasSuffix(lines, []byte("\n")) || starts[at]+len(lines) == len(file))
-	}
 	end, shift, moved := 0, 0, false
 	for _, h := range hunks {
 		old, after := h.without('+'), h.without('-')
-		if named := h.at; moved || !fits(old, h.at) {
+		if named := h.at; moved || !fits(file, starts, old, h.at) {
 			room -= len(file)
-			if room < 0 || len(old) == 0 || len(after) > 0 && fits(after, h.at+shift) {
+			if room < 0 || len(old) == 0 || len(after) > 0 && fits(file, starts, after, h.at+shift) {
 				return nil, false
 			}
 			there := places(file, old)
-			if len(there) != 1 || !fits(old, there[0]) || named == 0 && there[0] > 0 {
+			if len(there) != 1 || !fits(file, starts, old, there[0]) || named == 0 && there[0] > 0 {
 				return nil, false
 			}
 			h.at, moved = there[0], moved || there[0] != named
@@ -44,17 +41,17 @@ func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
 	return found, moved
 }
 
-// atEnd reports whether the last hunk, where it has context and none of it is below, ends with the file, as "git apply"
-// wants it: what adds lines there would else do so again.
-func atEnd(file []byte, hunks []hunk) bool {
-	if len(hunks) == 0 {
-		return true
-	}
-	h, context := hunks[len(hunks)-1], false
-	for mark := range h.lines {
-		context = context || mark == ' '
-	}
-	return !context || h.last() == ' ' || h.at+h.oldLines >= len(lineStarts(file))-1
+// twice reports whether a hunk without context below is in the file already, where it says: what it adds would be added once more.
+func twice(file []byte, hunks []hunk) bool {
+	starts := lineStarts(file)
+	return slices.ContainsFunc(hunks, func(h hunk) bool {
+		return h.last() == '+' && h.oldLines > 0 && fits(file, starts, h.without('-'), h.at)
+	})
+}
+
+// fits reports whether a file has some lines at a place.
+func fits(file []byte, starts []int, lines []byte, at int) bool {
+	return at < len(starts) && bytes.HasPrefix(file[starts[at]:], lines) && (bytes.HasSuffix(lines, []byte("\n")) || starts[at]+len(lines) == len(file))
 }
 
 // lineStarts are where the lines of a file begin, and its end.

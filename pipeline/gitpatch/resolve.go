@@ -185,8 +185,8 @@ func (j *job) apply(room int) {
 		j.data, err = j.applyBinary(j.before.Data)
 	} else {
 		j.data, err = applyHunks(j.before.Data, j.hunks)
-		if err == nil && j.moved && !atEnd(j.before.Data, j.hunks) {
-			err = errors.New("the hunk's last lines are not the end of the file")
+		if err == nil && j.moved && twice(j.before.Data, j.hunks) {
+			err = errors.New("the file has the lines that it adds already")
 		}
 		if err != nil && j.moved {
 			if found, ok := find(j.before.Data, j.hunks, room); ok {
