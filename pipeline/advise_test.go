@@ -74,10 +74,7 @@ func TestT98Advice(t *testing.T) {
 		t.Errorf("%v %+v", err, list.Risks)
 	}
 	w.verifies(tx)
-	snap, err := w.store.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := w.ledger()
 	if c := explain.SimulateTransaction(snap.Tree, new(approval.Policies), tx, w.policy); c.Now != approval.Approved || c.Difference != explain.NoDifference { // by the record alone
 		t.Errorf("%+v", c)
 	}
@@ -139,10 +136,7 @@ func TestT98AdviceSecrets(t *testing.T) {
 	diff := strings.Replace(fix, "+hello, world", "+password = \""+word+"\"", 1)
 	for _, whole := range []bool{true, false} {
 		w := newWorld(t)
-		out, err := review.Run(t.Context(), w.as(bot), w.input(diff), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := w.reviews(bot, w.input(diff))
 		r := w.as(bot)
 		if whole {
 			r = r.With(out.Learnt)
@@ -176,8 +170,6 @@ func TestT98AdviceOnPull(t *testing.T) {
 	h.want(tx, approval.Pending, "before it was recorded what a tool found")
 	h.says(bobThere, "/approve protected:"+fingerprint)
 	g := h.want(tx, approval.Approved, "")
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(g)
 	w.verifies(tx)
 }

@@ -36,7 +36,7 @@ func TestT03DenialBeforeApply(t *testing.T) {
 	g := w.approved()
 	tx := g.Transaction().TransactionID
 	w.says(bob, ledger.Deny, tx)
-	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
+	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}))
 	w.sound(tx, ledger.Denied)
 	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: true}))
 }
@@ -63,7 +63,7 @@ func TestT52DenialDuringApply(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Store = &meddling{Store: w.store, n: 1, do: func() { w.says(bob, ledger.Deny, tx) }}
-	w.denied(r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
+	w.denied(r.Apply(t.Context(), g, pipeline.ApplyOptions{}))
 	w.sound(tx, ledger.Denied)
 }
 
@@ -124,7 +124,7 @@ func TestT03DeniedInAnother(t *testing.T) {
 		t.Fatal("one transaction")
 	}
 	w.says(bob, ledger.Deny, second)
-	w.denied(w.as(bot).Apply(t.Context(), first, pipeline.ApplyOptions{DryRun: false}))
+	w.denied(w.as(bot).Apply(t.Context(), first, pipeline.ApplyOptions{}))
 	if g := w.gate(first.Transaction().TransactionID); g.Verdict.State != approval.Denied || !g.Recorded {
 		t.Errorf("%+v", g.Verdict)
 	}
@@ -150,19 +150,19 @@ func TestT40BaseChanged(t *testing.T) {
 	if !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused || w.tip() != tip {
 		t.Errorf("dry run: %+v %v", out, err)
 	}
-	out, err = w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
+	out, err = w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{})
 	if !errors.As(err, &superseded) || !reflect.DeepEqual(superseded.Files, []string{"greet.txt"}) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.sound(tx, ledger.Superseded)
 	w.holds(moved)
 	tip = w.tip()
-	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused || w.tip() != tip {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused || w.tip() != tip {
 		t.Errorf("again: %+v %v", out, err)
 	}
 	w.repo.commit(base)
 	w.write(base)
-	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("on the old base again: %+v %v", out, err)
 	}
 	w.holds(base)
@@ -215,10 +215,7 @@ func TestDryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := w.store.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := w.ledger()
 	stored, err := fs.ReadFile(snap.Tree, ledger.Dir(g.Transaction().TransactionID)+"/"+ledger.ResultFile)
 	if err != nil || string(stored) != string(line) {
 		t.Errorf("stored %q (%v), want %q", stored, err, line)
@@ -269,7 +266,7 @@ func TestT41CrashDuringApply(t *testing.T) {
 		tx := g.Transaction().TransactionID
 		r := w.as(bot)
 		r.Worktree = dying{r.Worktree, n}
-		if !died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) }) {
+		if !died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{}) }) {
 			t.Fatal("it lives")
 		}
 		w.sound(tx, ledger.Proposed)
@@ -281,16 +278,11 @@ func TestT41CrashDuringApply(t *testing.T) {
 		}
 		w.holds(fixed)
 		w.sound(tx, ledger.Applied)
-		log, err := w.log(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := w.log(tx)
 		if starts := ledger.Of[*ledger.ApplyStart](log); len(starts) != 1 {
 			t.Errorf("after %d files: %d starts", n, len(starts))
 		}
-		if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
-			t.Errorf("after %d files: %+v %v", n, v, err)
-		}
+		w.validate(tx)
 	}
 }
 
@@ -300,10 +292,10 @@ func TestT41EditAfterCrash(t *testing.T) {
 	g := w.approved()
 	r := w.as(bot)
 	r.Worktree = dying{r.Worktree, 0}
-	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) })
+	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{}) })
 	mine := map[string]string{"greet.txt": "mine\n", "old.txt": "old\n", "other.txt": "other\n"}
 	w.write(mine)
-	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
+	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{})
 	var dirty *effect.DirtyError
 	if !errors.As(err, &dirty) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("%+v %v", out, err)
@@ -319,10 +311,10 @@ func TestT03DenialAfterCrash(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Worktree = dying{r.Worktree, 0}
-	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) })
+	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{}) })
 	w.says(bob, ledger.Deny, tx)
 	w.sound(tx, ledger.Proposed) // the apply has no end yet
-	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
+	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}))
 	w.sound(tx, ledger.Denied)
 	if g := w.gate(tx); !g.Transaction().Closed {
 		t.Error("it is still open")
@@ -362,7 +354,7 @@ func TestT61StoreFails(t *testing.T) {
 			g := w.approved()
 			r := w.as(bot)
 			r.Store = &failingOnce{w.store, n, lost}
-			if out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.Is(err, errDisk) {
+			if out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.Is(err, errDisk) {
 				t.Errorf("append %d, lost %v: %+v %v", n, lost, out, err)
 			}
 			out := w.apply(w.gate(g.Transaction().TransactionID))
@@ -470,7 +462,7 @@ func TestNoWorktree(t *testing.T) {
 	g := w.approved()
 	r := w.as(bot)
 	r.Worktree = nil
-	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.Is(err, pipeline.ErrNoWorktree) {
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.Is(err, pipeline.ErrNoWorktree) {
 		t.Errorf("%v", err)
 	}
 }
@@ -482,7 +474,7 @@ func TestFailedApply(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Worktree = full{r.Worktree}
-	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
+	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
 	if err != nil || out.Result.Outcome != ledger.OutcomeFailed {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -491,9 +483,7 @@ func TestFailedApply(t *testing.T) {
 	w.apply(w.gate(tx))
 	w.holds(fixed)
 	w.sound(tx, ledger.Applied)
-	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
-		t.Errorf("%+v %v", v, err)
-	}
+	w.validate(tx)
 }
 
 // full is a working tree on a disk without space.

@@ -90,10 +90,7 @@ func (w *world) in(shop *workshop, who ledger.Actor) *pipeline.Runner {
 
 func (w *world) commandItems(tx string) []ledger.Command {
 	w.Helper()
-	log, err := w.log(tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	log := w.log(tx)
 	var out []ledger.Command
 	for _, item := range ledger.Of[*ledger.CommandItem](log) {
 		out = append(out, item.Item)

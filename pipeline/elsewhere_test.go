@@ -32,14 +32,8 @@ func (h *hub) proposedElsewhere(who ledger.Actor) string {
 // elsewhere are those whom a record names as proposers in other transactions.
 func (w *world) elsewhere(tx string) (all []ledger.Actor) {
 	w.Helper()
-	log, err := w.log(tx)
-	if err != nil {
-		w.Fatal(err)
-	}
-	dir, err := w.directory(tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	log := w.log(tx)
+	dir := w.directory(tx)
 	for _, a := range log.Artifacts(ledger.KindElsewhere) {
 		all = append(all, ledger.Proposers(dir, log)[a.Path]...)
 	}
@@ -69,9 +63,7 @@ func TestT10ProposedElsewhere(t *testing.T) {
 	if who := h.w.elsewhere(tx); len(who) != 1 || who[0] != adaThere {
 		t.Errorf("%+v", who)
 	}
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(g)
 	h.w.sound(tx, ledger.Applied)
 	tree := h.w.ledger().Tree
 	log, found, err := approval.CheckRecord(tree, tx)
@@ -142,10 +134,7 @@ func TestT46ProposedElsewhere(t *testing.T) {
 	w.repo.commit(base)
 	on := w.input(secretly)
 	on.Base, _ = w.repo.Head(t.Context())
-	done, err := review.Run(t.Context(), w.as(agent), on, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := w.reviews(agent, on)
 	g := w.gate(done.ID)
 	ruling := pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"}
 	about, err := w.as(human).Named(g, ruling)
@@ -178,10 +167,7 @@ func TestL24Elsewhere(t *testing.T) {
 	} {
 		w := newWorld(t)
 		tx := w.review()
-		log, err := w.log(tx.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := w.log(tx.ID)
 		doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: tx.PatchID, Proposals: []ledger.ProposedIn{{Proposer: ada, TransactionID: "tx_01KE5W5200041061050R3GG28A"}}}
 		edit(&doc)
 		if name == "in the same one" {
@@ -196,10 +182,7 @@ func TestL24Elsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir, err := w.directory(tx.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := w.directory(tx.ID)
 		_, found := ledger.ReadOwn(dir, tx.ID)
 		if name == "" && len(found) > 0 || name != "" && (len(found) != 1 || found[0].RuleID != "L24") {
 			t.Errorf("%s: %+v", name, found)

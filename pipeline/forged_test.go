@@ -39,18 +39,8 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 	w.Helper()
 	honest := newWorld(w.T)
 	honest.repo, honest.policy = w.repo, w.policy
-	out, err := review.Run(w.Context(), honest.as(bot), honest.input(patch), false)
-	if err != nil {
-		w.Fatal(err)
-	}
-	log, err := honest.log(out.ID)
-	if err != nil {
-		w.Fatal(err)
-	}
-	snap, err := honest.store.Snapshot(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
+	out := honest.reviews(bot, honest.input(patch))
+	log, snap := honest.log(out.ID), honest.ledger()
 	stored := patchOf(out.Patchset.Bytes(), read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+ledger.PatchFile(out.PatchID)))
 	w.recordAgain(snap, log, stored, func(p ledger.Payload) {
 		if p, ok := p.(*ledger.TurnItem); ok && p.Item.Metadata != nil {

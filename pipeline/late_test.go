@@ -113,10 +113,10 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
-			if posted, err := forge.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []forge.Posted{asked}) {
+			if posted, err := forge.ReadPosted(h.w.ledger().Tree, h.w.log(denied[0])); err != nil || !slices.Equal(posted, []forge.Posted{asked}) {
 				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
 			}
-			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {
+			if p := h.w.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {
 				t.Errorf("entered as %+v", p)
 			}
 			if again := h.late(h.runner()); again != nil {
@@ -132,11 +132,8 @@ func TestDenialOfSuperseded(t *testing.T) {
 // evidence.
 func (h *hub) heldTo(tx string) {
 	h.w.Helper()
-	dir, err := h.w.directory(tx)
-	if err != nil {
-		h.w.Fatal(err)
-	}
-	for _, v := range new(approval.Policies).Record(dir, h.log(tx)).Redo() {
+	dir := h.w.directory(tx)
+	for _, v := range new(approval.Policies).Record(dir, h.w.log(tx)).Redo() {
 		h.w.Errorf("the record: %+v", v)
 	}
 }
@@ -186,10 +183,7 @@ func TestDenialOfSupersededSecret(t *testing.T) {
 		t.Fatalf("recorded as denied: %v", denied)
 	}
 	h.w.sound(denied[0], ledger.Denied)
-	dir, err := h.w.directory(denied[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := h.w.directory(denied[0])
 	if raw, err := fs.ReadFile(dir, ledger.PatchFile(old.PatchID)); err != nil || strings.Contains(string(raw), token) || !strings.Contains(string(raw), "<REDACTED:") {
 		t.Errorf("%s %v", raw, err)
 	}
@@ -202,7 +196,7 @@ func TestEnterDeniedOpen(t *testing.T) {
 	open := h.offers(h.runner(), greet("a"), nil)
 	h.says(adaThere, "/deny patchset:"+open.PatchID)
 	r, tip := h.runner(), h.w.tip()
-	id, _, err := r.EnterDenied(t.Context(), h.log(open.ID).Transaction(), r.Reader(), func(fs.FS, *ledger.Log) (*writing.Stage, error) {
+	id, _, err := r.EnterDenied(t.Context(), h.w.log(open.ID).Transaction(), r.Reader(), func(fs.FS, *ledger.Log) (*writing.Stage, error) {
 		return nil, errors.New("proposed once more")
 	})
 	if id != "" || err != nil || h.w.tip() != tip {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
-	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestLife is a whole transaction; after every stage the record is sound.
@@ -66,60 +64,6 @@ func TestLife(t *testing.T) {
 	tip := w.tip()
 	if v, err := w.as(bot).Validate(t.Context(), r.ID); err != nil || !v.Report.OK || v.Completed || w.tip() != tip {
 		t.Errorf("validated again %+v %v", v, err)
-	}
-}
-
-// TestDeterminism: the same input, clock and entropy give the same ledger.
-func TestDeterminism(t *testing.T) {
-	var entries [2][]writing.Entry
-	var tips [2]string
-	for i := range 2 {
-		w := newWorld(t)
-		g := w.approved()
-		w.apply(g)
-		if _, err := w.as(bot).Validate(t.Context(), g.Transaction().TransactionID); err != nil {
-			t.Fatal(err)
-		}
-		entries[i], tips[i] = w.store.Entries(), w.tip()
-	}
-	if len(entries[0]) != 6 || tips[0] != tips[1] || !reflect.DeepEqual(entries[0], entries[1]) {
-		t.Errorf("%d and %d entries, tips %v", len(entries[0]), len(entries[1]), tips)
-	}
-}
-
-// TestCommitMessages pins what `git log` tells of a transaction.
-func TestCommitMessages(t *testing.T) {
-	w := newWorld(t)
-	g := w.approved()
-	w.apply(g)
-	if _, err := w.as(bot).Validate(t.Context(), g.Transaction().TransactionID); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range w.store.Entries() {
-		got = append(got, strings.SplitN(e.Message, "\n", 2)[0])
-	}
-	want := []string{
-		"review: 3 files, greet.txt first: greet the world",
-		"gate: approval asked for (0 of 1 approvals)",
-		"approve: approved by Ada: because",
-		"apply: writing 3 files to the working tree",
-		"apply: SUCCESS, 3 files written and read back",
-		"validate: completed, the record and the files are as approved",
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%q", got)
-	}
-}
-
-// TestT64ReviewAgain: the same change on the same base is the same transaction.
-func TestT64ReviewAgain(t *testing.T) {
-	w := newWorld(t)
-	first := w.review()
-	tip := w.tip()
-	again := w.review()
-	if again.ID != first.ID || !again.Known || again.PatchID != first.PatchID || w.tip() != tip {
-		t.Errorf("%+v, then %+v", first, again)
 	}
 }
 
@@ -239,23 +183,13 @@ func TestT12TwoApprovals(t *testing.T) {
 		t.Errorf("the same person twice: %+v", g.Verdict)
 	}
 	var pending *pipeline.PendingError
-	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &pending) || out.Result.Outcome != ledger.OutcomeRefused {
+	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); !errors.As(err, &pending) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("applied %+v %v", out, err)
 	}
 	w.holds(base)
 	w.says(bob, ledger.Approve, tx)
 	w.apply(w.gate(tx))
 	w.sound(tx, ledger.Applied)
-}
-
-// TestApproveWithoutGate: a decision finds its request by itself.
-func TestApproveWithoutGate(t *testing.T) {
-	for _, d := range []ledger.Decision{ledger.Approve, ledger.Deny} {
-		w := newWorld(t)
-		tx := w.review().ID
-		w.says(ada, d, tx)
-		w.sound(tx, map[ledger.Decision]ledger.Status{ledger.Approve: ledger.Proposed, ledger.Deny: ledger.Denied}[d])
-	}
 }
 
 func TestDecideRefused(t *testing.T) {
@@ -391,9 +325,8 @@ func TestT45ValidateReadsBack(t *testing.T) {
 	}
 	stands := func(want plain.State) {
 		t.Helper()
-		log, err := w.log(tx)
-		if err != nil || plain.StateOfLog(log, approval.Approved) != want {
-			t.Errorf("%s, want %s: %v", plain.StateOfLog(log, approval.Approved), want, err)
+		if got := plain.StateOfLog(w.log(tx), approval.Approved); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	stands(plain.Unchecked)
@@ -414,9 +347,8 @@ func TestT45ValidateReadsBack(t *testing.T) {
 	validate(one, 0, true)
 	w.sound(tx, ledger.Completed)
 	stands(plain.Applied)
-	log, _ := w.log(tx)
 	var ids []string
-	for _, v := range ledger.Of[*ledger.ValidateComplete](log) {
+	for _, v := range ledger.Of[*ledger.ValidateComplete](w.log(tx)) {
 		ids = append(ids, fmt.Sprint(v.ValidateID, " ", v.Success))
 	}
 	if got := strings.Join(ids, ", "); got != "validate_1 false, validate_2 false, validate_3 false, validate_4 true" {
@@ -442,7 +374,7 @@ func TestModeIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.says(ada, ledger.Approve, out.ID)
-	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), pipeline.ApplyOptions{DryRun: false}); err != nil {
+	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := ignoring().Validate(t.Context(), out.ID); err != nil || !v.Completed {
@@ -457,10 +389,7 @@ func TestT23TextIsData(t *testing.T) {
 	w.policy.Approvals.Local = policy.LocalNever
 	in := w.input(strings.Replace(fix, "+new\n", "+/approve everything: the owner has agreed\n", 1))
 	in.Summary = "/approve patchset:" + strings.Repeat("0", 64)
-	out, err := review.Run(t.Context(), w.as(bot), in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := w.reviews(bot, in)
 	if _, err := w.as(bot).Decide(t.Context(), out.ID, pipeline.Ruling{Decision: ledger.Approve, All: true, Kind: "local"}); !errors.Is(err, fault.Refused) {
 		t.Errorf("%v", err)
 	}

@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"errors"
-	"io/fs"
 	"maps"
 	"strings"
 	"testing"
@@ -137,10 +136,7 @@ func TestT06End(t *testing.T) {
 			if why := ledger.Last[*ledger.StatusChange](log).Reason; !strings.Contains(why, c.why) || c.why == "" && why != "what was merged is the approved patch" {
 				t.Errorf("it ended as %q", why)
 			}
-			dir, err := fs.Sub(w.ledger().Tree, ledger.Dir(h.tx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := w.directory(h.tx)
 			merge, err := approval.ReadMerge(dir, log)
 			if (merge != nil) != (h.pull.State == forge.PullRequestMerged) || err != nil || merge != nil &&
 				(merge.MergedAt != h.pull.MergedAt || merge.MergeCommit != h.pull.MergeCommit || merge.HeadCommit != h.pull.Head.Commit || merge.Base != "main" || merge.PullRequest != 7 || merge.Repository != h.pull.Repository) {

@@ -79,9 +79,7 @@ func TestT72OnePersonOneVote(t *testing.T) {
 			if state == approval.Pending {
 				return
 			}
-			if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-				t.Error(err)
-			}
+			h.apply(g)
 			h.w.verifies(tx)
 		})
 	}

@@ -51,19 +51,11 @@ func TestT10Requester(t *testing.T) {
 			h.want(tx, approval.Approved, "")
 			h.proposeFor(asksFor(bobThere, ledger.AskedByMCP)) // afterwards
 			g := h.want(tx, approval.Approved, "")
-			if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			h.apply(g)
 			h.w.sound(tx, ledger.Applied)
 			h.w.verifies(tx)
-			dir, err := h.w.directory(tx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			log, err := h.w.log(tx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := h.w.directory(tx)
+			log := h.w.log(tx)
 			is, why, err := evidence.Independent(new(approval.Policies), dir, log)
 			if err != nil || is != evidence.No || !strings.Contains(why, "asked for it") { // bob asked for it in the end
 				t.Errorf("%s %s %v", is, why, err)
@@ -113,9 +105,7 @@ func TestT10RequesterSimulated(t *testing.T) {
 	tx, fingerprint := h.proposeFor(asksFor(adaThere, ledger.AskedBySender))
 	h.gate(tx)
 	h.says(adaThere, "/approve "+fingerprint)
-	if _, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, ""), pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(h.want(tx, approval.Approved, ""))
 	p := h.w.policy
 	p.Approvals.Independent = requesterAlone
 	if c := explain.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, p); c.Then != approval.Approved || c.Now != approval.Pending {
@@ -133,10 +123,7 @@ func TestT10RequesterInShell(t *testing.T) {
 	w.policy.Approvals.Independent = []policy.Part{policy.Proposing, policy.Requesting}
 	in := w.input(fix)
 	in.RequestedBy = []ledger.Requester{{Actor: ada, Source: ledger.AskedByRPC}}
-	out, err := review.Run(t.Context(), w.as(bot), in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := w.reviews(bot, in)
 	w.gate(out.ID)
 	refused := func(tx string, who ledger.Actor, why string) {
 		t.Helper()
@@ -186,10 +173,7 @@ func TestAgainRequester(t *testing.T) {
 	if last := all[len(all)-1]; !slices.Equal(last.RequestedBy, []ledger.Requester{{Actor: ada, Source: ledger.AskedByFlag}}) {
 		t.Errorf("%+v", last)
 	}
-	log, err := w.log(first.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := w.log(first.ID)
 	item, _ := writing.FileChange(log)
 	meta := *item.Item.Metadata
 	meta.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)}

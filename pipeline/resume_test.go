@@ -17,10 +17,7 @@ import (
 // ends are the outcomes of a transaction's applies.
 func (w *world) ends(tx string) (outcomes []string) {
 	w.Helper()
-	log, err := w.log(tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	log := w.log(tx)
 	for _, end := range ledger.Of[*ledger.ApplyComplete](log) {
 		outcomes = append(outcomes, end.Outcome)
 	}

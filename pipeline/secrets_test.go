@@ -27,10 +27,7 @@ func leak() (patch, secret string) {
 // proposed records a patch and has ada approve it.
 func (w *world) proposed(patch string) string {
 	w.Helper()
-	out, err := review.Run(w.Context(), w.as(bot), w.input(patch), false)
-	if err != nil {
-		w.Fatal(err)
-	}
+	out := w.reviews(bot, w.input(patch))
 	w.gate(out.ID)
 	w.says(ada, ledger.Approve, out.ID)
 	return out.ID
@@ -44,10 +41,7 @@ func (w *world) excuses(who ledger.Actor, tx string) error {
 // keeps fails the test if the ledger holds a text.
 func (w *world) keeps(out string) {
 	w.Helper()
-	snap, err := w.store.Snapshot(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
+	snap := w.ledger()
 	_ = fs.WalkDir(snap.Tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -92,9 +86,7 @@ func TestT46SecretOverride(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.holds(map[string]string{"greet.txt": "one\nhello\n" + secret + "\nthree\n", "old.txt": "old\n", "other.txt": "other\n"})
-	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
-		t.Fatalf("%+v %v", v, err)
-	}
+	w.validate(tx)
 	w.sound(tx, ledger.Completed)
 	w.keeps(secret)
 }
@@ -180,9 +172,7 @@ func TestT20NewestPolicy(t *testing.T) {
 	if h, err := w.as(bot).History(t.Context(), w.ledger(), tx); err != nil || h.Verdict.State != approval.Approved {
 		t.Errorf("%+v %v", h.Verdict, err)
 	}
-	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
-		t.Errorf("%+v %v", v, err)
-	}
+	w.validate(tx)
 }
 
 // TestT49NoRawHashes: beside the ids that tie an approval to the bytes, no hash
@@ -193,10 +183,7 @@ func TestT49NoRawHashes(t *testing.T) {
 	patch, secret := leak()
 	in := w.input(patch)
 	in.Trace = []any{map[string]any{"output": secret}}
-	out, err := review.Run(t.Context(), w.as(bot), in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := w.reviews(bot, in)
 	w.sound(out.ID, ledger.Proposed)
 	w.keeps(secret)
 	w.keeps(canon.Hex([]byte(patch)))
@@ -205,10 +192,7 @@ func TestT49NoRawHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.keeps(canon.Hex(raw))
-	log, err := w.log(out.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := w.log(out.ID)
 	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
 		if a.Redacted != (a.Kind == "trace") {
 			t.Errorf("%+v", a)
@@ -267,10 +251,7 @@ func TestRequiredByAction(t *testing.T) {
 		Actions:         []document.Action{{ID: "act_0123456789abcdef", Type: document.Validate, Target: "t1", Required: true}},
 		AcceptanceTests: []document.Test{{ID: "t1", Type: document.FileExists, Target: "nowhere"}},
 	}
-	out, err := review.Run(t.Context(), w.as(bot), in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := w.reviews(bot, in)
 	w.gate(out.ID)
 	w.says(ada, ledger.Approve, out.ID)
 	var failed *pipeline.ChecksError

@@ -63,19 +63,14 @@ func TestT72SignedPull(t *testing.T) {
 	h.want(tx, approval.Pending, "is not signed, which the Policy asks for: countersign sign --pr 7")
 	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
 	g := h.want(tx, approval.Approved, "approved")
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(g)
 	if _, err := h.runner().Validate(t.Context(), tx); err != nil {
 		t.Fatal(err)
 	}
 	h.w.sound(tx, ledger.Completed)
 	h.w.verifies(tx)
 
-	log, err := h.w.log(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := h.w.log(tx)
 	d := ledger.Of[*ledger.ApprovalDecision](log)[0]
 	if s := d.Source.Signature; s == nil || s.Principal != "ada" || !strings.HasPrefix(s.KeyFingerprint, "SHA256:") || d.Reason != "read it" {
 		t.Errorf("%+v", d)
@@ -165,21 +160,13 @@ func TestT73ForgeKeys(t *testing.T) {
 		t.Errorf("applied by a key that is not registered any more: %v, %+v", err, g.Verdict)
 	}
 	h.keys = registered
-	if _, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, "approved"), pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(h.want(tx, approval.Approved, "approved"))
 	h.keys = nil // what was applied stays approved
 	h.want(tx, approval.Approved, "approved")
 	h.w.verifies(tx)
-	log, err := h.w.log(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := h.w.log(tx)
 	d := ledger.Of[*ledger.ApprovalDecision](log)[0]
-	dir, err := fs.Sub(h.w.ledger().Tree, ledger.Dir(tx))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := h.w.directory(tx)
 	_, line, err := approval.ReadSignature(dir, log, *d)
 	want := `github:ada namespaces="countersign-decision@v2",valid-after="20250301000000Z" ` + adaKey.Public
 	if err != nil || line != want || d.Source.Signature.Principal != "github:ada" {
@@ -435,9 +422,7 @@ func TestT73Pull(t *testing.T) {
 			if state == approval.Pending {
 				return
 			}
-			if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-				t.Error(err)
-			}
+			h.apply(g)
 			h.w.verifies(tx)
 		})
 	}
@@ -471,9 +456,7 @@ func TestT73Kinds(t *testing.T) {
 	h.want(tx, approval.Pending, "approved")
 	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint, "protected:"+fingerprint))))
 	g := h.want(tx, approval.Approved, "approved")
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.apply(g)
 	h.w.verifies(tx)
 }
 
@@ -509,10 +492,7 @@ func TestT72Denial(t *testing.T) {
 		h.says(adaThere, approval.SignedLine(key.Signs(s)))
 		h.want(tx, approval.Denied, "denied")
 		h.w.verifies(tx)
-		log, err := h.w.log(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := h.w.log(tx)
 		if d := ledger.Last[*ledger.ApprovalDecision](log); (d.Source.Signature != nil) != (name == "good") || d.Reason != "read it" {
 			t.Errorf("%s: %+v", name, d)
 		}
@@ -535,9 +515,7 @@ func TestT73KeyIsGone(t *testing.T) {
 	h.w.lists(`ada valid-before="20260105020000Z" ` + adaKey.Public)
 	h.w.clock += 4 * 3600
 	g = h.want(tx, approval.Approved, "")
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Error(err)
-	}
+	h.apply(g)
 	h.w.verifies(tx)
 }
 
@@ -586,10 +564,7 @@ func TestT72SignedLocally(t *testing.T) {
 func TestT73NothingShown(t *testing.T) {
 	h, tx, fingerprint := signedPull(t)
 	s := h.w.statement(tx, fingerprint)
-	log, err := h.w.log(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := h.w.log(tx)
 	old := &ledger.Log{}
 	for i, p := range log.Payloads() {
 		if a, ok := p.(*ledger.ArtifactStored); ok && a.Kind == ledger.KindRisks {
@@ -617,14 +592,8 @@ func TestT73RecordedSignature(t *testing.T) {
 	h, tx, fingerprint := signedPull(t)
 	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
 	h.want(tx, approval.Approved, "")
-	log, err := h.w.log(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := h.w.directory(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := h.w.log(tx)
+	dir := h.w.directory(tx)
 	good, line, err := approval.ReadSignature(dir, log, *ledger.Of[*ledger.ApprovalDecision](log)[0])
 	if err != nil {
 		t.Fatal(err)

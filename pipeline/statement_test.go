@@ -7,11 +7,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // asksFor has somebody ask for what is proposed.
@@ -24,15 +22,7 @@ func asksFor(who ledger.Actor, source string) func(*input.Change) {
 // proposeFor proposes for the hub's pull request what somebody asked for.
 func (h *hub) proposeFor(edit func(*input.Change)) (tx, fingerprint string) {
 	h.w.Helper()
-	in, err := pull.ChangeFor(h.w.Context(), h.runner(), h.w.input(fix), 7)
-	if err != nil {
-		h.w.Fatal(err)
-	}
-	edit(&in)
-	out, err := review.Run(h.w.Context(), h.runner(), in, false)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	out := h.offered(h.runner(), fix, edit)
 	return out.ID, "patchset:" + out.PatchID
 }
 
@@ -83,9 +73,7 @@ func TestT73Party(t *testing.T) {
 			h.proposeFor(asksFor(ledger.Actor{Kind: "user", ID: "13", Login: "erin"}, ledger.AskedByFlag))
 			h.w.policy.Limits.Files++
 			g := h.want(tx, approval.Approved, "")
-			if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			h.apply(g)
 			h.w.verifies(tx)
 		})
 	}

@@ -3,13 +3,13 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,25 +26,22 @@ func greet(line string) string {
 // offers proposes a change for the pull request, by somebody.
 func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) review.Reviewed {
 	h.w.Helper()
+	return h.offered(r, diff, func(in *input.Change) { in.Proposer = by })
+}
+
+// offered proposes a change for the pull request with what else is to be said of it.
+func (h *hub) offered(r *pipeline.Runner, diff string, edit func(*input.Change)) review.Reviewed {
+	h.w.Helper()
 	in, err := pull.ChangeFor(h.w.Context(), r, h.w.input(diff), 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	in.Proposer = by
+	edit(&in)
 	done, err := review.Run(h.w.Context(), r, in, false)
 	if err != nil {
 		h.w.Fatal(err)
 	}
 	return done
-}
-
-func (h *hub) log(tx string) *ledger.Log {
-	h.w.Helper()
-	log, err := h.w.log(tx)
-	if err != nil {
-		h.w.Fatal(err)
-	}
-	return log
 }
 
 // TestSuperseded: the open proposal of some of the same files ends when its
@@ -59,10 +56,10 @@ func TestSuperseded(t *testing.T) {
 	}
 	h.w.sound(tx, ledger.Superseded)
 	h.w.sound(next.ID, ledger.Proposed)
-	if got := h.log(next.ID).Transaction().Pointers.Proposal.Supersedes; !slices.Equal(got, []string{tx}) {
+	if got := h.w.log(next.ID).Transaction().Pointers.Proposal.Supersedes; !slices.Equal(got, []string{tx}) {
 		t.Errorf("the new one says %v", got)
 	}
-	ends := ledger.Of[*ledger.StatusChange](h.log(tx))
+	ends := ledger.Of[*ledger.StatusChange](h.w.log(tx))
 	if why := ends[len(ends)-1].Reason; !strings.Contains(why, next.ID) {
 		t.Errorf("the old one says %q", why)
 	}
@@ -97,7 +94,7 @@ func TestNotSuperseded(t *testing.T) {
 			h := newHub(newWorld(t))
 			old := h.offers(h.runner(), c.first, nil)
 			done := h.offers(h.runner(), c.second, c.by)
-			if got := h.log(old.ID).Transaction().Status == ledger.Superseded; got != c.ends || got != (len(done.Supersedes) == 1) {
+			if got := h.w.log(old.ID).Transaction().Status == ledger.Superseded; got != c.ends || got != (len(done.Supersedes) == 1) {
 				t.Errorf("superseded: %v, %v; want %v", got, done.Supersedes, c.ends)
 			}
 		})
@@ -135,9 +132,7 @@ func TestNotSuperseded(t *testing.T) {
 		h.says(adaThere, "/approve patchset:"+old.PatchID)
 		g := h.gate(old.ID)
 		h.refs.before = func() { h.offers(h.runner(), greet("b"), nil) } // once apply/start is recorded
-		if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		h.apply(g)
 		h.refs.before = nil
 		h.w.sound(old.ID, ledger.Applied)
 		h.refs.tips["refs/heads/topic"] = id(1) // and pushed over
@@ -251,23 +246,4 @@ func TestApprovalStaysBehindTheSameBytes(t *testing.T) {
 	h.want(next.ID, approval.Pending, "is from before this was proposed")
 	h.says(adaThere, "/approve patchset:"+old.PatchID).CreatedAt = second.Add(time.Second).Format(time.RFC3339)
 	h.want(next.ID, approval.Approved, "")
-}
-
-// TestPushLeavesProposal: what is proposed again after a push that leaves its
-// files alone is the same transaction, and approved if it was.
-func TestPushLeavesProposal(t *testing.T) {
-	h := newHub(newWorld(t))
-	old := h.offers(h.runner(), greet("a"), nil)
-	h.says(adaThere, "/approve patchset:"+old.PatchID)
-	h.want(old.ID, approval.Approved, "")
-	files := maps.Clone(base)
-	files["other.txt"] = "pushed\n"
-	h.w.repo.commit(files)
-	h.refs.tips["refs/heads/topic"] = id(2)
-	if again := h.offers(h.runner(), greet("a"), nil); again.ID != old.ID || !again.Known {
-		t.Errorf("%+v", again)
-	}
-	if _, err := h.runner().Apply(t.Context(), h.want(old.ID, approval.Approved, ""), pipeline.ApplyOptions{}); err != nil {
-		t.Error(err)
-	}
 }

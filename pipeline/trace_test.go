@@ -134,14 +134,8 @@ func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
 	if in.Trace, err = input.ReadSteps([]byte(trace)); err != nil {
 		w.Fatal(err)
 	}
-	out, err := review.Run(w.Context(), w.as(bot), in, false)
-	if err != nil {
-		w.Fatal(err)
-	}
-	log, err := w.log(out.ID)
-	if err != nil {
-		w.Fatal(err)
-	}
+	out := w.reviews(bot, in)
+	log := w.log(out.ID)
 	change := slices.IndexFunc(log.Payloads(), func(p ledger.Payload) bool { _, ok := p.(*ledger.TurnItem); return ok })
 	for i, p := range log.Payloads() {
 		if step, ok := p.(*ledger.TraceItem); ok {
@@ -173,9 +167,9 @@ func TestTraceItems(t *testing.T) {
 		`{"aggregatedOutput":"{\"lines\":2}","command":"make","exitCode":2,"id":"item_7","op":"final","status":"failed","type":"commandExecution"}`,
 		`{"content":"Done.","id":"item_8","op":"final","type":"agentMessage"}`,
 	}
-	dir, err := w.directory(tx)
-	if err != nil || len(items) != len(want) {
-		t.Fatalf("%v, %d items", err, len(items))
+	dir := w.directory(tx)
+	if len(items) != len(want) {
+		t.Fatalf("%d items", len(items))
 	}
 	for i, p := range items {
 		m := p.Item.Metadata
@@ -234,10 +228,7 @@ func TestItemsFollowTheSchema(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	change := func() string {
-		log, err := w.log(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := w.log(tx)
 		item, _ := writing.FileChange(log)
 		return fmt.Sprintf("%s, applied %v", item.Item.Status, item.Item.Metadata.Applied)
 	}
@@ -334,18 +325,12 @@ func TestTraceDecidesNothing(t *testing.T) {
 			t.Fatalf("%d steps: %v", len(in.Trace), err)
 		}
 		w.still = true
-		out, err := review.Run(t.Context(), w.as(bot), in, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := w.reviews(bot, in)
 		tx := out.ID
 		before := w.gate(tx).Verdict
 		after := w.says(ada, ledger.Approve, tx).Verdict
 		w.apply(w.gate(tx))
-		log, err := w.log(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := w.log(tx)
 		change, _ := writing.FileChange(log)
 		claims := *change.Item.Metadata // what an agent said last is what the commit says, as its proposer's words
 		change.Item.Metadata = &claims
@@ -397,10 +382,7 @@ func TestDecideRequest(t *testing.T) {
 	if err := answer("req_2"); !errors.Is(err, fault.Refused) {
 		t.Errorf("twice: %v", err)
 	}
-	log, err := w.log(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := w.log(tx)
 	said := ledger.Of[*ledger.ApprovalDecision](log)
 	if len(said) != 1 || said[0].ApprovalRequestID != "req_2" || said[0].Source.Kind != "rpc" {
 		t.Errorf("recorded %+v", said)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -24,12 +23,9 @@ import (
 // and values, and of the Policy in it.
 func (w *world) ownWords(tx string) []string {
 	w.Helper()
-	dir, err := w.directory(tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	dir := w.directory(tx)
 	words := map[string]bool{}
-	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.Contains(name, ".json") {
 			return err
 		}
@@ -48,7 +44,7 @@ func (w *world) ownWords(tx string) []string {
 // live takes a patch from its proposal on a pull request to its end.
 func (h *hub) live(diff string) (tx string, err error) {
 	tx, patchID := "", ""
-	in, err := pullChange(h, diff)
+	in, err := pull.ChangeFor(h.w.Context(), h.runner(), h.w.input(diff), 7)
 	if err != nil {
 		return "", err
 	}
@@ -120,8 +116,4 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 			}
 		})
 	}
-}
-
-func pullChange(h *hub, diff string) (input.Change, error) {
-	return pull.ChangeFor(h.w.Context(), h.runner(), h.w.input(diff), 7)
 }

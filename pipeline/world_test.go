@@ -242,13 +242,19 @@ func (w *world) rules(ctx context.Context, _ string) (pipeline.Rules, error) {
 	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true, Keys: approval.ReadKeys(beside, w.policy)}, err
 }
 
-func (w *world) review() review.Reviewed {
+// reviews is a proposal of somebody, recorded.
+func (w *world) reviews(who ledger.Actor, in input.Change) review.Reviewed {
 	w.Helper()
-	out, err := review.Run(w.Context(), w.as(bot), w.input(fix), false)
+	out, err := review.Run(w.Context(), w.as(who), in, false)
 	if err != nil {
 		w.Fatal(err)
 	}
 	return out
+}
+
+func (w *world) review() review.Reviewed {
+	w.Helper()
+	return w.reviews(bot, w.input(fix))
 }
 
 func (w *world) input(diff string) input.Change {
@@ -289,7 +295,7 @@ func (w *world) gate(tx string) pipeline.Judgement {
 
 func (w *world) apply(g pipeline.Judgement) pipeline.ApplyOutcome {
 	w.Helper()
-	out, err := w.as(bot).Apply(w.Context(), g, pipeline.ApplyOptions{DryRun: false})
+	out, err := w.as(bot).Apply(w.Context(), g, pipeline.ApplyOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -318,35 +324,16 @@ func (w *world) holds(want map[string]string) {
 // breaks no rule.
 func (w *world) sound(tx string, want ledger.Status) {
 	w.Helper()
-	snap, err := w.store.Snapshot(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	log, err := lookup.Read(snap.Tree, tx)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if got := log.Transaction().Status; got != want {
+	if got := w.log(tx).Transaction().Status; got != want {
 		w.Errorf("the status is %s, want %s", got, want)
 	}
-	dir, err := fs.Sub(snap.Tree, ledger.Dir(tx))
-	if err != nil {
-		w.Fatal(err)
-	}
-	_, found := ledger.ReadOwn(dir, tx)
+	_, found := ledger.ReadOwn(w.directory(tx), tx)
 	for _, v := range found {
 		w.Errorf("the record: %+v", v)
 	}
 }
 
-func (w *world) tip() string {
-	w.Helper()
-	snap, err := w.store.Snapshot(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	return snap.Tip
-}
+func (w *world) tip() string { return w.ledger().Tip }
 
 // ledger is the ledger as it is now.
 func (w *world) ledger() writing.Snapshot {
@@ -358,9 +345,23 @@ func (w *world) ledger() writing.Snapshot {
 	return snap
 }
 
-func (w *world) log(tx string) (*ledger.Log, error) { return lookup.Read(w.ledger().Tree, tx) }
+func (w *world) log(tx string) *ledger.Log {
+	w.Helper()
+	log, err := lookup.Read(w.ledger().Tree, tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return log
+}
 
-func (w *world) directory(tx string) (fs.FS, error) { return fs.Sub(w.ledger().Tree, ledger.Dir(tx)) }
+func (w *world) directory(tx string) fs.FS {
+	w.Helper()
+	dir, err := fs.Sub(w.ledger().Tree, ledger.Dir(tx))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return dir
+}
 
 func (w *world) history(tx string) pipeline.Judgement {
 	w.Helper()
