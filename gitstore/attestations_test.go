@@ -37,10 +37,7 @@ func TestT79AttestationsHostile(t *testing.T) {
 		large: strings.Repeat("x", gitstore.MaxAttestation+1),
 	})
 	w.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := ledgerAt(t, w.dir)
 	got, err := l.Kept(t.Context(), gitstore.Attestations, nil)
 	if err != nil || len(got.Files) != 1 || string(got.Files[name]) != "good\n" {
 		t.Errorf("%v %q", err, got.Files)
@@ -51,9 +48,7 @@ func TestT79AttestationsHostile(t *testing.T) {
 	}
 	v := newWork(t, map[string]string{"transactions": "a file\n"})
 	v.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
-	if l, err = v.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}}); err != nil {
-		t.Fatal(err)
-	}
+	l = ledgerAt(t, v.dir)
 	before, err := l.Kept(t.Context(), gitstore.Attestations, nil)
 	if err != nil || len(before.Files) != 0 {
 		t.Fatalf("%v %q", err, before.Files)
@@ -97,10 +92,7 @@ func TestAttestationsGrow(t *testing.T) {
 	if _, err := mine.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := ledgerAt(t, w.dir)
 	here, files := attestationOf("here\n")
 	if err := l.Keep(t.Context(), gitstore.Attestations, gitstore.Kept{}, files, someTime); err != nil {
 		t.Fatal(err)

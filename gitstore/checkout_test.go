@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -19,10 +18,7 @@ func TestT40Checkout(t *testing.T) {
 	w.git("commit", "--quiet", "--allow-empty", "--message=more")
 	second := w.git("rev-parse", "HEAD")
 	w.git("branch", "other", first)
-	repo, err := gitstore.Open(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := w.open()
 	if branch, err := repo.Branch(t.Context()); err != nil || branch != "refs/heads/main" {
 		t.Errorf("%q %v", branch, err)
 	}
@@ -59,6 +55,9 @@ func TestT40Checkout(t *testing.T) {
 		}
 	}
 	w.git("checkout", "--quiet", "--detach")
+	if head, err := repo.Head(t.Context()); err != nil || head != first {
+		t.Errorf("detached at %s, %v", head, err)
+	}
 	if _, err := repo.Branch(t.Context()); !errors.As(err, &no) || no.Hint != "git switch -c at-"+first[:7] {
 		t.Errorf("detached: %v", err)
 	}

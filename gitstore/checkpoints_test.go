@@ -38,10 +38,7 @@ func kept(text string) map[string][]byte {
 func TestCheckpointsLocal(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a": "1\n"})
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := ledgerAt(t, w.dir)
 	none, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || none.Tip != "" || len(none.Files) != 0 {
 		t.Fatalf("%v %+v", err, none)
@@ -75,10 +72,7 @@ func TestCheckpointsHostile(t *testing.T) {
 		"1-0123456789ab": "good\n", "README.md": "no\n", "2-0123456789AB": "no\n", "3-0123456789ab/x": "no\n", "4-0123456789ab": strings.Repeat("x", 40<<10),
 	})
 	w.git("update-ref", "refs/agent/ledger-checkpoints", "HEAD")
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := ledgerAt(t, w.dir)
 	got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || len(got.Files) != 1 || string(got.Files["1-0123456789ab"]) != "good\n" {
 		t.Errorf("%v %q", err, got.Files)
@@ -163,10 +157,7 @@ func TestSyncCheckpoints(t *testing.T) {
 	if err := s.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, first, someTime); err != nil {
 		t.Fatal(err)
 	}
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := ledgerAt(t, w.dir)
 	if err := l.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, map[string][]byte{"2-0123456789ab": []byte("mine\n")}, someTime); err != nil {
 		t.Fatal(err)
 	}

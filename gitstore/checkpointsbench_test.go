@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
@@ -49,14 +48,7 @@ func BenchmarkAuditWitnessed(b *testing.B) {
 	dir := b.TempDir()
 	gitRun(b, dir, nil, "init", "-q", "-b", "main")
 	tip := appendAll(b, dir, lives(b, make([]storetest.Life, n)...), 1000, nil)
-	repo, err := gitstore.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := ledgerAt(b, dir)
 	var plain, beside []time.Duration
 	for b.Loop() {
 		runtime.GC()
@@ -92,14 +84,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 			})
 			var took []time.Duration
 			for range max(b.N, 5) {
-				repo, err := gitstore.Open(p.fresh())
-				if err != nil {
-					b.Fatal(err)
-				}
-				l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-				if err != nil {
-					b.Fatal(err)
-				}
+				l := ledgerAt(b, p.fresh())
 				server, err := wire.Open(p.url, wire.Options{})
 				if err != nil {
 					b.Fatal(err)

@@ -205,11 +205,7 @@ func (w work) open() *gitstore.Repo {
 // Open opens the repository anew and returns its ledger.
 func (w work) Open() writing.Store {
 	w.t.Helper()
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return l
+	return ledgerAt(w.t, w.dir)
 }
 
 // sound fails the test unless git finds nothing to complain of, and the ledger

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -37,11 +36,7 @@ func randomHistory(t *testing.T, seed uint64, n int) (work, []string) {
 		}
 		in.WriteString("\n")
 	}
-	cmd := exec.Command("git", "fast-import", "--quiet")
-	cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(in.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git fast-import: %v: %s", err, out)
-	}
+	w.stdin(in.String(), "fast-import", "--quiet")
 	ids := make([]string, n)
 	for line := range strings.Lines(w.git("for-each-ref", "--format=%(refname:short) %(objectname)") + "\n") {
 		var i int
@@ -93,28 +88,14 @@ func (w work) loosen() {
 	w.t.Helper()
 	packs := strings.Fields(w.git("rev-parse", "--git-path", "objects/pack"))
 	entries, err := os.ReadDir(w.path(packs[0]))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.do(err)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".pack") {
 			continue
 		}
 		data, err := os.ReadFile(w.path(packs[0] + "/" + e.Name()))
-		if err == nil {
-			err = os.RemoveAll(w.path(packs[0]))
-		}
-		if err == nil {
-			err = os.MkdirAll(w.path(packs[0]), 0o777)
-		}
-		cmd := exec.Command("git", "unpack-objects", "-q")
-		cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(string(data))
-		if err == nil {
-			err = cmd.Run()
-		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		w.do(err, os.RemoveAll(w.path(packs[0])), os.MkdirAll(w.path(packs[0]), 0o777))
+		w.stdin(string(data), "unpack-objects", "-q")
 	}
 }
 

@@ -18,10 +18,7 @@ func TestCheckRefBeside(t *testing.T) {
 		if packed {
 			r.git("pack-refs", "--all")
 		}
-		repo, err := gitstore.Open(r.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		repo := r.open()
 		for name, good := range map[string]bool{
 			"refs/heads/fixes/one": false, "refs/heads/more": false, "refs/heads/more/deep/er": false,
 			"refs/heads/more/other": true, "refs/heads/fixes": true, "refs/heads/fixesone": true, "refs/heads/mor": true,

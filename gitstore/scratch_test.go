@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/countersign-dev/countersign/gitstore"
 )
 
 // TestT93ScratchBytes: the files of a scratch are the commit's own bytes, whatever it says of attributes, and no filter of the person's is run.
@@ -23,10 +21,7 @@ func TestT93ScratchBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", settings)
-	repo, err := gitstore.Open(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := w.open()
 	base, err := repo.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package gitstore_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -38,27 +39,30 @@ type remote struct {
 	t    *testing.T
 	repo teststand.Repo
 	url  string
-	full bool // clones have the ledger themselves
+	full bool   // clones have the ledger themselves
+	ref  string // "" is the default
+	wire wire.Options
 }
 
 func newRemote(t *testing.T, full bool) (remote, *teststand.Server) {
 	t.Helper()
 	server := teststand.NewServer(t, teststand.Options{})
-	return remote{t, server.Bare("r"), server.URL("r"), full}, server
+	return remote{t: t, repo: server.Bare("r"), url: server.URL("r"), full: full}, server
 }
 
 // share opens the remote's ledger from a clone.
 func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
 	r.t.Helper()
-	l, err := w.open().Ledger(gitstore.LedgerRef, o)
+	ref := cmp.Or(r.ref, gitstore.LedgerRef)
+	l, err := w.open().Ledger(ref, o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	server, err := wire.Open(r.url, wire.Options{Timeout: 30 * time.Second})
+	server, err := wire.Open(r.url, r.wire)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	shared, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
+	shared, err := l.Share(gitstore.Place{Server: server, Ref: ref, Of: server.Remote()}, func(context.Context, int) {})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -202,18 +206,6 @@ func TestSharedHostSize(t *testing.T) {
 	t.Logf("%d requests, %d bytes sent, %d received", len(requests), in, out)
 }
 
-// TestSharedWithoutFilters: a server that gives neither filtered packs nor
-// objects by hash.
-func TestSharedWithoutFilters(t *testing.T) {
-	server := teststand.NewServer(t, teststand.Options{NoFilter: true, NoAnyWant: true})
-	r := remote{t, server.Bare("r"), server.URL("r"), false}
-	for i := range 4 {
-		add(t, r.Open(), fmt.Sprint("line", i))
-	}
-	storetest.CheckLines(t, r.Open(), []string{"line0", "line1", "line2", "line3"})
-	r.sound(4)
-}
-
 // TestSharedCacheGone: where the objects that were fetched are gone, as when they
 // begin anew, all that is needed of the last tip seen is fetched again, also from
 // a server that gives nothing by its hash.
@@ -230,7 +222,7 @@ func TestSharedCacheGone(t *testing.T) {
 	for _, o := range []teststand.Options{{}, {NoFilter: true, NoAnyWant: true}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			server := teststand.NewServer(t, o)
-			r := remote{t, server.Bare("r"), server.URL("r"), false}
+			r := remote{t: t, repo: server.Bare("r"), url: server.URL("r")}
 			for i := range 3 {
 				add(t, r.Open(), fmt.Sprint("line", i))
 			}
@@ -255,32 +247,15 @@ func TestSharedCacheGone(t *testing.T) {
 	}
 }
 
-// TestT52WritersAtOnce: many writers, each a clone of its own, over http.
+// TestT52WritersAtOnce: more writers than the suite has, each a clone of its own, over http.
 func TestT52WritersAtOnce(t *testing.T) {
-	writers, each := 4, 4
-	if v := os.Getenv("COUNTERSIGN_WRITERS"); v != "" {
-		writers, _ = strconv.Atoi(v)
-		each = 10
+	writers, err := strconv.Atoi(os.Getenv("COUNTERSIGN_WRITERS"))
+	if err != nil {
+		t.Skip("COUNTERSIGN_WRITERS is how many")
 	}
 	r, _ := newRemote(t, false)
-	var want []string
-	var done sync.WaitGroup
-	for i := range writers {
-		s := r.Open()
-		for k := range each {
-			want = append(want, fmt.Sprintf("%d-%d", i, k))
-		}
-		done.Go(func() {
-			for k := range each {
-				if err := storetest.AppendLine(s, fmt.Sprintf("%d-%d", i, k)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	done.Wait()
-	storetest.CheckLines(t, r.Open(), want)
-	r.sound(len(want))
+	storetest.Writers(t, r, writers, 10)
+	r.sound(10 * writers)
 }
 
 // TestT61Faults: whatever happens between here and the server, an append is
@@ -468,23 +443,11 @@ func TestT52TwoProcessesOfOneClone(t *testing.T) {
 // TestBranchLedger: the ledger can be a branch, which a forge's rules protect.
 func TestBranchLedger(t *testing.T) {
 	r, _ := newRemote(t, false)
-	const ref = "refs/heads/countersign-ledger"
+	r.ref = "refs/heads/countersign-ledger"
 	for i := range 2 {
-		l, err := r.clone().open().Ledger(ref, gitstore.LedgerOptions{Pages: page.Versions{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := wire.Open(r.url, wire.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := l.Share(gitstore.Place{Server: server, Ref: ref, Of: server.Remote()}, func(context.Context, int) {})
-		if err != nil {
-			t.Fatal(err)
-		}
-		add(t, s, fmt.Sprint(i))
+		add(t, r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}}), fmt.Sprint(i))
 	}
-	if n := (work{t, r.repo.Dir}).git("rev-list", "--count", ref); n != "2" {
+	if n := (work{t, r.repo.Dir}).git("rev-list", "--count", r.ref); n != "2" {
 		t.Errorf("%s commits", n)
 	}
 }
@@ -499,18 +462,7 @@ func TestSharedTransports(t *testing.T) {
 	} {
 		for range 2 {
 			w := newWork(t, nil)
-			l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, err := wire.Open(url, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := remote{t: t, repo: repo, url: url, wire: o}.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 			add(t, s, "line"+shortOf(w.dir))
 			if done, err := s.Sync(t.Context(), false, nil); err != nil || done.Tip != w.tip() {
 				t.Errorf("%s: %+v %v", url, done, err)

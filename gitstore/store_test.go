@@ -187,24 +187,6 @@ func TestT52OwnStaleLock(t *testing.T) {
 	w.sound(2)
 }
 
-// TestPackedRefs: a ref that only packed-refs has is read, and moved.
-func TestPackedRefs(t *testing.T) {
-	w := newWork(t, nil)
-	w.add("one")
-	w.git("pack-refs", "--all")
-	if _, err := os.Stat(w.path(".git/" + gitstore.LedgerRef)); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("the ref is not packed: %v", err)
-	}
-	snap, err := w.Open().Snapshot(t.Context())
-	if err != nil || snap.Tip != w.tip() {
-		t.Errorf("%q %v", snap.Tip, err)
-	}
-	w.add("two")
-	w.git("pack-refs", "--all")
-	w.add("three")
-	w.sound(3)
-}
-
 // TestT51DamagedRef: a ledger whose tip cannot be read is neither empty nor
 // what packed-refs last knew.
 func TestT51DamagedRef(t *testing.T) {
@@ -363,10 +345,7 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := ledgerAt(t, w.dir)
 	old, err := s.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)

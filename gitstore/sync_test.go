@@ -1,9 +1,6 @@
 package gitstore_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,15 +13,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -242,22 +237,10 @@ func TestSyncAcceptance(t *testing.T) {
 	r.sound(2)
 }
 
-// key makes an SSH key and the list that knows it.
-func key(t *testing.T) (sign func([]byte) (string, error), allowed []byte) {
-	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := signing.ParseKey(pem.EncodeToMemory(block))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer.Sign, fmt.Appendf(nil, "ledger@example.org namespaces=\"git\" %s\n", signer.PublicKey())
+// key is a key for signing commits, and the list that knows it.
+func key(seed byte) (sign func([]byte) (string, error), allowed string) {
+	k := teststand.Ed25519(seed)
+	return func(raw []byte) (string, error) { return k.Sign("git", raw), nil }, "ledger@example.org namespaces=\"git\" " + k.Public + "\n"
 }
 
 // TestSigned: every commit has a signature that git verify-commit finds good,
@@ -267,7 +250,7 @@ func TestSigned(t *testing.T) {
 		t.Skip("ssh-keygen is not installed")
 	}
 	r, _ := newRemote(t, true)
-	sign, allowed := key(t)
+	sign, allowed := key(1)
 	signed := gitstore.LedgerOptions{Pages: page.Versions{}, Sign: sign}
 	a, b := r.clone(), r.clone()
 	for i, w := range []work{a, b} {
@@ -302,7 +285,7 @@ func TestSigned(t *testing.T) {
 	if out, err := a.try("cat-file", "commit", done.Tip); err != nil || strings.Contains(out, "gpgsig") {
 		t.Errorf("signed: %s", out)
 	}
-	other, _ := key(t)
+	other, _ := key(2)
 	l, err := b.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}, Sign: other})
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +295,7 @@ func TestSigned(t *testing.T) {
 		t.Errorf("another's signature was replaced: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "allowed")
-	if err := os.WriteFile(file, allowed, 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(allowed), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	bare := work{t, r.repo.Dir}

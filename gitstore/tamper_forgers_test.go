@@ -122,11 +122,7 @@ var forgers = []kind{
 		}
 		t.from, t.steps = 0, nil
 		for _, e := range entries {
-			st := step{files: map[string]file{}, message: e.Message, when: e.When}
-			for name, data := range e.Files {
-				st.files[name] = file{data: data}
-			}
-			t.steps = append(t.steps, st)
+			t.steps = append(t.steps, stepOf(e))
 		}
 		return true
 	}},
@@ -151,12 +147,8 @@ var forgers = []kind{
 		if err != nil {
 			panic(err)
 		}
-		st := step{files: map[string]file{}, message: e.Message, when: e.When}
-		for name, data := range e.Files {
-			st.files[name] = file{data: data}
-		}
 		t.from, t.what = len(t.steps), id
-		t.steps = append(t.steps, st)
+		t.steps = append(t.steps, stepOf(*e))
 		return true
 	}},
 }
@@ -168,4 +160,13 @@ func (t *tamper) subject(steps []int, old, new string) bool {
 		st.message = strings.Replace(st.message, old, new, 1)
 	}
 	return true
+}
+
+// stepOf is an entry as a tamperer sees it, without pages.
+func stepOf(e writing.Entry) step {
+	st := step{files: map[string]file{}, message: e.Message, when: e.When}
+	for name, data := range e.Files {
+		st.files[name] = file{data: data}
+	}
+	return st
 }

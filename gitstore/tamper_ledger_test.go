@@ -1,9 +1,6 @@
 package gitstore
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -24,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // file is what a step does to a path.
@@ -82,28 +78,13 @@ type soundLedger struct {
 
 func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig.Allowed, text string) {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	key := teststand.Ed25519(1)
+	text = "ci@example.org " + key.Public + "\n"
+	allowed, err := sshsig.ParseAllowedSigners([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := signing.ParseKey(pem.EncodeToMemory(block), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sshKey, err := ssh.NewPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = "ci@example.org " + string(ssh.MarshalAuthorizedKey(sshKey))
-	allowed, err = sshsig.ParseAllowedSigners([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key.Sign, allowed, text
+	return func(raw []byte) (string, error) { return key.Sign("git", raw), nil }, allowed, text
 }
 
 // newSoundLedgerOf has so many lives, of which one in nine is two transactions.

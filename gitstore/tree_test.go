@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -47,11 +46,7 @@ func (w work) gitTree(files map[string]*patch.File) string {
 		fmt.Fprintf(&info, "%s %s\t%s\n", f.Mode, w.git("hash-object", "-w", ".git/blob"), path)
 	}
 	w.git("read-tree", "--empty")
-	cmd := exec.Command("git", "update-index", "--add", "--index-info")
-	cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(info.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		w.t.Fatalf("%v: %s", err, out)
-	}
+	w.stdin(info.String(), "update-index", "--add", "--index-info")
 	return w.git("write-tree")
 }
 

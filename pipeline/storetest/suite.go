@@ -30,7 +30,7 @@ func StoreSuite(t *testing.T, newLedger func(t *testing.T) Ledger) {
 		"T52 the wrong tip":           wrongTip,
 		"a snapshot does not change":  immutable,
 		"any tree shape":              anyShape,
-		"T52 goroutines lose nothing": concurrent,
+		"T52 goroutines lose nothing": func(t *testing.T, l Ledger) { Writers(t, l, 4, 3) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newLedger(t)) })
 	}
@@ -216,8 +216,8 @@ func anyShape(t *testing.T, l Ledger) {
 	}
 }
 
-func concurrent(t *testing.T, l Ledger) {
-	const writers, each = 4, 3
+// Writers has several append some lines each at the same time, and fails the test unless all are there.
+func Writers(t *testing.T, l Ledger, writers, each int) {
 	var want []string
 	var done sync.WaitGroup
 	for w := range writers {
