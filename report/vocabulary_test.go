@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -89,16 +88,7 @@ func documents(r report.Report) map[string]string {
 // TestVocabularyOfLives: so are transactions of every kind, as the pipeline records them. The pages that the ledger itself
 // has of them (pipeline/record/ledger/page.go) are part of the format, and stay as they are.
 func TestVocabularyOfLives(t *testing.T) {
-	entries, err := storetest.Lives(append(storetest.Mixed(20), storetest.Signed)...)
-	check(t, err)
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	ids, err := lookup.IDs(tree)
-	check(t, err)
+	tree, ids := storetest.Recorded(t, append(storetest.Mixed(20), storetest.Signed)...)
 	var all []html.Summary
 	seen := map[ledger.Status]bool{}
 	for _, id := range ids {

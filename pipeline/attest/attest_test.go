@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -45,29 +44,6 @@ func allowed(t testing.TB, lines string) sshsig.Allowed {
 	return list
 }
 
-// ledgerOf is a ledger with transactions of these lives, and their ids.
-func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
-	t.Helper()
-	entries, err := storetest.Lives(lives...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	for _, e := range entries {
-		pages := page.Versions(nil).Of(files, e)
-		for _, written := range []map[string][]byte{pages, e.Files} {
-			for name, data := range written {
-				files[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-			}
-		}
-	}
-	ids, err := lookup.IDs(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files, ids
-}
-
 // record is a transaction of a ledger, with the list of keys of its Policy at hand.
 func record(files fstest.MapFS, id string) attest.Record {
 	return attest.Record{Tree: files, ID: id, Ref: "refs/agent/ledger", Commit: strings.Repeat("1", 40), Keys: func(string, policy.Policy) (approval.Keys, bool) {
@@ -93,7 +69,7 @@ func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 
 func approvalOf(t testing.TB, life storetest.Life) (attest.Statement, *attest.Approval) {
 	t.Helper()
-	files, ids := ledgerOf(t, life)
+	files, ids := storetest.Recorded(t, life)
 	s, err := attest.New(attest.ApprovalType, record(files, ids[0]), landed(t, files, ids[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +101,7 @@ func TestT79Approval(t *testing.T) {
 // T79 A key whose list is not at hand is vouched for by nobody; one that the list does not
 // have, or a list that cannot be read, is an error.
 func TestT79KeyUnknown(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Signed)
+	files, ids := storetest.Recorded(t, storetest.Signed)
 	of := landed(t, files, ids[0])
 	for name, keys := range map[string]func(string, policy.Policy) (approval.Keys, bool){
 		"nobody reads":         nil,
@@ -153,13 +129,13 @@ func TestT79KeyUnknown(t *testing.T) {
 // T79 Nothing is said of what is not settled, not explained, or does not verify.
 func TestT79Refused(t *testing.T) {
 	for _, life := range []storetest.Life{storetest.Reviewed, storetest.Asked, storetest.Refused, storetest.Given, storetest.CutOff, storetest.Retried, storetest.Stopped, storetest.Gone} {
-		files, ids := ledgerOf(t, life)
+		files, ids := storetest.Recorded(t, life)
 		var unsettled *attest.UnsettledError
 		if _, err := attest.New(attest.ApprovalType, record(files, ids[0]), landed(t, files, ids[0])); !errors.As(err, &unsettled) {
 			t.Errorf("life %d: %v", life, err)
 		}
 	}
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole)
 	good := landed(t, files, ids[0])
 	for what, change := range map[string]func(*attest.CommitChange){
 		"another's change":  func(of *attest.CommitChange) { of.Change.Transactions = landed(t, files, ids[1]).Change.Transactions },
@@ -204,7 +180,7 @@ func TestT79Refused(t *testing.T) {
 
 // TestReplay: a commit of several approved patches names all of them.
 func TestReplay(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole)
 	of := landed(t, files, ids[0])
 	of.Change.Result, of.Shipped = explain.Replay, strings.Repeat("5", 64)
 	of.Change.Transactions = append(of.Change.Transactions, landed(t, files, ids[1]).Change.Transactions...)
@@ -224,7 +200,7 @@ func TestReplay(t *testing.T) {
 
 // TestForeign: what the statements for other programs say.
 func TestForeign(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	of := landed(t, files, ids[0])
 	make := func(name string) (string, error) {
 		s, err := attest.New(attest.TypeOf(name), record(files, ids[0]), of)

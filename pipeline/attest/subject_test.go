@@ -15,7 +15,7 @@ import (
 // one that was checked: none more, none less, no other hash.
 func TestT79Subjects(t *testing.T) {
 	t.Parallel()
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	for _, name := range attest.Names {
 		of := landed(t, files, ids[0])
 		of.Reviewed.Commit, of.Reviewed.Tree = commit, tree

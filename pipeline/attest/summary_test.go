@@ -18,7 +18,7 @@ import (
 // summaryOf is a VSA, and the statement of the approval that it is made of.
 func summaryOf(t testing.TB, change func(*attest.CommitChange)) (vsa, approval attest.Statement, err error) {
 	t.Helper()
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	of := landed(t, files, ids[0])
 	of.Page, of.At = "https://github.com/acme/app/commit/"+commit, "2026-02-01T00:00:00.000Z"
 	if change != nil {

@@ -99,7 +99,7 @@ func ours(t testing.TB, raw []byte, public string, want attest.Statement) error 
 // TestVerifiesElsewhere: every statement is one for in-toto's own library, its envelope
 // for secure-systems-lab's, and the signature for another library of SSH signatures.
 func TestVerifiesElsewhere(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Signed)
+	files, ids := storetest.Recorded(t, storetest.Signed)
 	of := landed(t, files, ids[0])
 	of.Reviewed.Commit, of.Reviewed.Tree = of.Commit, of.Tree
 	for _, name := range attest.Names[:3] {

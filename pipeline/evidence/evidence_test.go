@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -84,28 +83,6 @@ func codeOf(t testing.TB, files fs.FS) repository {
 		}
 	}
 	return c
-}
-
-func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
-	t.Helper()
-	entries, err := storetest.Lives(lives...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	for _, e := range entries {
-		pages := page.Versions(nil).Of(files, e)
-		for _, written := range []map[string][]byte{pages, e.Files} {
-			for name, data := range written {
-				files[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-			}
-		}
-	}
-	ids, err := lookup.IDs(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files, ids
 }
 
 func applied(t testing.TB, files fs.FS, id string) string {
@@ -188,7 +165,7 @@ func total(r evidence.Report, name string) evidence.Total {
 
 // T79 Each change has its row, with what the record proves of it, exceptions first.
 func TestT79Evidence(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole, storetest.Retried)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole, storetest.Retried)
 	s := source(t, files, applied(t, files, ids[0]), applied(t, files, ids[1]), applied(t, files, ids[2]))
 	r := report(t, s, "2026-01-06", "2026-01-31")
 	if len(r.Rows) != 1 || r.Rows[0].Commit != strings.Repeat("e", 40) {
@@ -253,7 +230,7 @@ func (line) Former(string) (map[string]history.Entry, error) { return nil, nil }
 // T56 A clock that was set back hides no change: what is recorded later was recorded later, and the
 // record begins with what was recorded first.
 func TestT56Backdated(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole)
 	s := source(t, files, applied(t, files, ids[0]), applied(t, files, ids[1]))
 	february := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	seen := line{{ids[1], february}, {ids[0], time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}}
@@ -292,7 +269,7 @@ func TestT56Backdated(t *testing.T) {
 // T79 A change that was there before somebody approved it says so, of whatever kind its transaction is: the
 // second one's commit is below the first's here.
 func TestT79ApprovedLate(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole)
 	s := source(t, files, applied(t, files, ids[1]), applied(t, files, ids[0]))
 	for _, row := range report(t, s, "2026-01-01", "2026-01-31").Rows {
 		if row.ExplainedBy != "" && row.Of(evidence.ApprovedLate) != (row.Commit == applied(t, files, ids[1])) {
@@ -303,7 +280,7 @@ func TestT79ApprovedLate(t *testing.T) {
 
 // T82 What is missing in a ledger never leaves a change without an exception.
 func TestT82Missing(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	s := source(t, files, applied(t, files, ids[0]))
 	for name := range files {
 		if !strings.HasPrefix(name, ledger.Dir(ids[0])+"/") || strings.HasSuffix(name, "README.md") {
@@ -327,7 +304,7 @@ func TestT82Missing(t *testing.T) {
 // TestPeriods: the days of a period are UTC's, its last is in it, and a period without a change is a
 // statement if the ledger covers it.
 func TestPeriods(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	s := source(t, files, applied(t, files, ids[0]))
 	for _, c := range []struct {
 		from, to string

@@ -16,7 +16,7 @@ import (
 // T79 A change has the first deployment to each environment that had it, of its own commit or a later one of the branch. A later
 // change, a commit that is elsewhere, and a record that does not hold say nothing.
 func TestT79Deployments(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole, storetest.Whole)
 	first, second, pushed := applied(t, files, ids[0]), applied(t, files, ids[1]), strings.Repeat("e", 40)
 	n := 0
 	deployed := func(commit, environment, at string) {
@@ -60,7 +60,7 @@ func TestT79Deployments(t *testing.T) {
 
 // T67 What protected a branch is a list over the period, each until something else was read; of what is not on record, a note says so.
 func TestT67Settings(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	made := applied(t, files, ids[0])
 	read := func(from, to string) (out []string, notes string) {
 		r := report(t, source(t, files, made), from, to)

@@ -38,16 +38,7 @@ type sample struct {
 // draw makes a sample of changes: one without a transaction, and one for each of these lives.
 func draw(t testing.TB, asked int, lives ...storetest.Life) sample {
 	t.Helper()
-	entries, err := storetest.Lives(lives...)
-	check(t, err)
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	ids, err := lookup.IDs(tree)
-	check(t, err)
+	tree, ids := storetest.Recorded(t, lives...)
 	rows := []evidence.Row{row(strings.Repeat("e", 40))}
 	for i, id := range ids {
 		one := row(strings.Repeat(fmt.Sprint(i), 40))

@@ -99,7 +99,7 @@ func observed(t *testing.T, files fstest.MapFS, meta *ledger.Meta, o observation
 // TestReviews: an exception is due for review by somebody who had no part in it. What does not count is shown, and says
 // why; what does not hold is as if it were not there.
 func TestReviews(t *testing.T) {
-	whole, ids := ledgerOf(t, storetest.Whole)
+	whole, ids := storetest.Recorded(t, storetest.Whole)
 	pushed, key, other := strings.Repeat("e", 40), teststand.Ed25519(1), teststand.Ed25519(2)
 	list, err := sshsig.ParseAllowedSigners([]byte("bob@example.org " + key.Public + "\nfay@example.org,eve@example.org " + other.Public))
 	if err != nil {

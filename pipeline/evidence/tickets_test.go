@@ -13,7 +13,7 @@ import (
 
 // T76 Tickets are what the Policy says, in a text of a change, each once and no part of a word. A text of any size names a few.
 func TestT76Tickets(t *testing.T) {
-	files, ids := ledgerOf(t, storetest.Whole)
+	files, ids := storetest.Recorded(t, storetest.Whole)
 	pushed := strings.Repeat("e", 40)
 	rules, err := policy.Parse("p", []byte(`tickets: ["[A-Z]{2,}-\\d+", "#\\d+", "a?"]`))
 	if err != nil {

@@ -1,14 +1,7 @@
 package explain_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,71 +93,4 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %s by %v, left %v", c.name, got.Result, got.Transactions, left)
 		}
 	}
-}
-
-// TestMergesAsGit: where patches account for a change of one file that has changed in
-// other lines, git merges the two without a conflict, and to the same bytes.
-func TestMergesAsGit(t *testing.T) {
-	dir := t.TempDir()
-	random := rand.New(rand.NewPCG(1, 2))
-	edit := func(text []string) []string {
-		out := slices.Clone(text)
-		for range 1 + random.IntN(3) {
-			at := random.IntN(len(out))
-			switch random.IntN(3) {
-			case 0:
-				out[at] += fmt.Sprintf(" %d", random.IntN(1000))
-			case 1:
-				out = slices.Insert(out, at, fmt.Sprintf("new %d", random.IntN(1_000_000)))
-			default:
-				if len(out) > 3 {
-					out = slices.Delete(out, at, at+1)
-				}
-			}
-		}
-		return out
-	}
-	clean, conflicts := 0, 0
-	for n := range 150 {
-		var base []string
-		for i := range 4 + random.IntN(12) {
-			base = append(base, fmt.Sprintf("line %d", i))
-		}
-		text := func(words []string) files { return files{"f": strings.Join(words, "\n") + "\n"} }
-		theirs, ours := edit(base), edit(base)
-		if slices.Equal(theirs, base) || slices.Equal(ours, base) {
-			continue
-		}
-		var args []string
-		for name, words := range map[string][]string{"ours": ours, "base": base, "theirs": theirs} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text(words)["f"]), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		args = []string{"-C", dir, "merge-file", "-p", "ours", "base", "theirs"}
-		var merged bytes.Buffer
-		cmd := exec.Command("git", args...)
-		cmd.Stdout = &merged
-		err := cmd.Run()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		if merged.String() == text(ours)["f"] {
-			continue // nothing new is in it
-		}
-		got := explain.Of(between(t, text(ours), files{"f": merged.String()}), []explain.Patch{{ID: "p", Set: between(t, text(base), text(theirs))}})
-		switch {
-		case err != nil && got.Result != explain.NotCovered:
-			t.Fatalf("%d: git has a conflict, we have not\nbase %q\nours %q\ntheirs %q", n, base, ours, theirs)
-		case err != nil:
-			conflicts++
-		case got.Result == explain.Replay || got.Result == explain.Exact:
-			clean++
-		}
-	}
-	if clean < 50 || conflicts < 20 {
-		t.Errorf("%d clean merges, %d conflicts: too few to show anything", clean, conflicts)
-	}
-	t.Logf("%d clean merges, %d conflicts", clean, conflicts)
 }

@@ -55,13 +55,10 @@ func lived(t *testing.T, life storetest.Life) (tree fstest.MapFS, commits [][]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree = fstest.MapFS{}
 	for _, e := range entries {
 		commits = append(commits, slices.Collect(maps.Keys(e.Files)))
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
 	}
+	tree, _ = storetest.Recorded(t, life)
 	return tree, commits
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -57,24 +56,8 @@ func (c changing) RawCommit(context.Context, string) ([]byte, error) { return []
 // and an apply that was cut off names what it then finds on the branch.
 func TestT79CommitThatARecordNames(t *testing.T) {
 	t.Parallel()
-	entries, err := storetest.Lives(storetest.Whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		pages := page.Versions(nil).Of(tree, e)
-		for _, written := range []map[string][]byte{pages, e.Files} {
-			for name, data := range written {
-				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-			}
-		}
-	}
+	tree, ids := storetest.Recorded(t, storetest.Whole)
 	index, err := indexOf(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, err := lookup.IDs(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

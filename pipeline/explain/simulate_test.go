@@ -15,21 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-func recorded(t testing.TB, all ...storetest.Life) fstest.MapFS {
-	t.Helper()
-	entries, err := storetest.Lives(all...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	return tree
-}
-
 // inForce is the Policy that a transaction's record was decided by.
 func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 	t.Helper()
@@ -55,7 +40,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 // TestInForce: the Policy that was in force changes nothing in any life, and the verdict
 // of then is the one that the transaction came to.
 func TestInForce(t *testing.T) {
-	tree := recorded(t, append(storetest.Mixed(18), storetest.Signed)...)
+	tree, _ := storetest.Recorded(t, append(storetest.Mixed(18), storetest.Signed)...)
 	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
@@ -131,11 +116,7 @@ func TestWhatIf(t *testing.T) {
 		}, "approved pending asks_more", "by team acme/sec"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tree := recorded(t, c.life)
-			ids, err := lookup.IDs(tree)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree, ids := storetest.Recorded(t, c.life)
 			p := policy.Default()
 			c.edit(&p)
 			got := explain.SimulateTransaction(tree, new(approval.Policies), ids[0], p)
@@ -154,7 +135,7 @@ func TestWhatIf(t *testing.T) {
 
 // TestLessAsked: a Policy that asks for less than the one that was in force.
 func TestLessAsked(t *testing.T) {
-	tree := recorded(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
+	tree, _ := storetest.Recorded(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
 	cases, err := explain.Simulate(tree, time.Time{}, policy.Default(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
@@ -177,11 +158,7 @@ func TestLessAsked(t *testing.T) {
 // TestDamaged: a record with any file missing, or changed, is never one without a
 // difference.
 func TestDamaged(t *testing.T) {
-	whole := recorded(t, storetest.Whole)
-	ids, err := lookup.IDs(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, ids := storetest.Recorded(t, storetest.Whole)
 	for name := range whole {
 		inside, is := strings.CutPrefix(name, ledger.Dir(ids[0])+"/")
 		if !is || inside == "README.md" {
@@ -212,7 +189,7 @@ func TestDamaged(t *testing.T) {
 
 // TestSince: what was proposed before is left out, and what is damaged is not.
 func TestSince(t *testing.T) {
-	tree := recorded(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
+	tree, _ := storetest.Recorded(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
 	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)

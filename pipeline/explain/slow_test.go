@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -294,7 +293,7 @@ type node struct {
 func newSmall(t testing.TB, seed uint64) *small {
 	w, all := pool()
 	rng := rand.New(rand.NewPCG(seed, 28))
-	s := &small{repo: &repo{t: t, ledger: fstest.MapFS{}, trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}}
+	s := &small{repo: emptyRepo(t)}
 	picked := map[int]bool{}
 	for first := rng.IntN(len(all)); len(picked) < 1+rng.IntN(4); first = rng.IntN(len(all)) {
 		picked[first] = true

@@ -60,7 +60,7 @@ func newStages(t testing.TB, seed uint64) *stages {
 	for i := range 8 {
 		key[i] = byte(seed >> (8 * i))
 	}
-	r := &repo{t: t, ledger: fstest.MapFS{}, trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}
+	r := emptyRepo(t)
 	return &stages{
 		repo: r, now: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), random: rand.NewChaCha8(key),
 		refs: map[string]string{}, rules: map[string]pipeline.Rules{}, pulls: map[int]*pullRequest{},

@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -54,28 +53,18 @@ type repo struct {
 var lives = []storetest.Life{storetest.Whole, storetest.Whole, storetest.Whole, storetest.Given, storetest.Reviewed, storetest.Guarded}
 
 // written is the ledger of all tests, which change it in copies alone.
-var written = sync.OnceValues(func() (fstest.MapFS, error) {
-	tree := fstest.MapFS{}
-	entries, err := storetest.Lives(lives...)
-	for _, e := range entries {
-		pages := page.Versions(nil).Of(tree, e)
-		for _, files := range []map[string][]byte{pages, e.Files} {
-			for name, data := range files {
-				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-			}
-		}
-	}
-	return tree, err
-})
+var written struct {
+	sync.Once
+	tree fstest.MapFS
+	ids  []string
+}
 
 func newRepo(t testing.TB) *repo {
 	t.Helper()
-	tree, err := written()
-	r := &repo{t: t, ledger: maps.Clone(tree), trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}
-	r.check(err)
-	ids, err := lookup.IDs(r.ledger)
-	r.check(err)
-	for _, id := range ids {
+	written.Do(func() { written.tree, written.ids = storetest.Recorded(t, lives...) })
+	r := emptyRepo(t)
+	r.ledger = maps.Clone(written.tree)
+	for _, id := range written.ids {
 		log, err := lookup.Read(r.ledger, id)
 		r.check(err)
 		p := log.Transaction().Pointers.Proposal
@@ -87,6 +76,10 @@ func newRepo(t testing.TB) *repo {
 		r.trees[p.BaseCommit] = files{path: before(n)}
 	}
 	return r
+}
+
+func emptyRepo(t testing.TB) *repo {
+	return &repo{t: t, ledger: fstest.MapFS{}, trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}
 }
 
 func before(n int) string { return fmt.Sprintf("one\nhello %d\nthree\n", n) }

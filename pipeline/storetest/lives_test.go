@@ -2,7 +2,6 @@ package storetest_test
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -11,16 +10,7 @@ import (
 
 // TestLives: every life ends as its name says, and breaks no rule.
 func TestLives(t *testing.T) {
-	entries, err := storetest.Lives(storetest.Mixed(20)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
+	tree, _ := storetest.Recorded(t, storetest.Mixed(20)...)
 	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,36 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"testing"
+	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
+
+// Recorded is the ledger of lives, with its pages, and the ids of their transactions.
+func Recorded(t testing.TB, all ...Life) (fstest.MapFS, []string) {
+	t.Helper()
+	tree := fstest.MapFS{}
+	entries, err := Lives(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		pages := page.Versions(nil).Of(tree, e)
+		for _, written := range []map[string][]byte{pages, e.Files} {
+			for name, data := range written {
+				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+			}
+		}
+	}
+	ids, err := lookup.IDs(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, ids
+}
 
 // NextPages are the versions of pages that a program of tomorrow knows: all that there are, and one with other words, another
 // escaping and another layout.

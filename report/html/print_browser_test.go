@@ -8,9 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/pagetest"
@@ -19,20 +17,7 @@ import (
 // TestBrowserPaper: a change of four files is at most three pages on paper. What is left out stands there with its size and
 // SHA-256.
 func TestBrowserPaper(t *testing.T) {
-	entries, err := storetest.Lives(storetest.Whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	ids, err := lookup.IDs(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree, ids := storetest.Recorded(t, storetest.Whole)
 	tx, err := new(Reader).Read(tree, ids[0])
 	if err != nil {
 		t.Fatal(err)

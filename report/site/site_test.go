@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -43,16 +41,7 @@ func check(t testing.TB, err error) {
 // lives are the summaries of transactions of every kind, as the pipeline records them.
 func lives(t testing.TB, n int) []html.Summary {
 	t.Helper()
-	entries, err := storetest.Lives(storetest.Mixed(n)...)
-	check(t, err)
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	ids, err := lookup.IDs(tree)
-	check(t, err)
+	tree, ids := storetest.Recorded(t, storetest.Mixed(n)...)
 	var out []html.Summary
 	for _, id := range ids {
 		tx, err := new(html.Reader).Read(tree, id)

@@ -15,20 +15,7 @@ import (
 
 // T77 T96 No rule and no list of the record looks at what is in the place of a page, be it a file, a link or a directory.
 func TestT77T96NoPageDecides(t *testing.T) {
-	entries, err := storetest.Lives(storetest.Mixed(9)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	ids, err := lookup.IDs(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree, ids := storetest.Recorded(t, storetest.Mixed(9)...)
 	denials, err := online.AllDenials(tree)
 	if err != nil || len(denials) == 0 {
 		t.Fatal(err)
