@@ -25,18 +25,7 @@ func TestCanonical(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			a := readArchive(t, file)
 			base := a.base(t)
-			after := map[string]*patch.File{}
-			for kind, mode := range map[string]patch.Mode{"after": patch.Regular, "afterexec": patch.Executable, "gone": 0} {
-				for name, data := range a.kind(t, kind) {
-					if after[name] = nil; mode != 0 {
-						after[name] = &patch.File{Mode: mode, Data: data}
-					}
-				}
-			}
-			p, err := patch.NewTree(base).Between(after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := a.change(t, base)
 			a.want(t, "canonical.quoted", escapeText(string(p.Bytes())))
 			a.want(t, "id", p.ID()+"\n")
 			checkStable(t, base, p)

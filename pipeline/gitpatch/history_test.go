@@ -3,6 +3,7 @@ package gitpatch_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -50,12 +52,15 @@ type tally struct {
 }
 
 func checkHistory(t *testing.T, dir string, most int) {
-	objs := openObjects(t, dir)
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sum := tally{refused: map[string]int{}, example: map[string]string{}}
 	log, _ := gitOutput(dir, "log", "--first-parent", "--min-parents=1", "--format=%H", "-n", fmt.Sprint(most), "HEAD")
 	pairs := strings.Fields(string(log))
 	for _, commit := range pairs {
-		sum.commit(t, dir, objs, commit)
+		sum.commit(t, dir, repo, commit)
 	}
 	t.Logf("%d diffs of %d commits, %d files, %d MB; %d mismatches, %d not in the repository",
 		sum.diffs, len(pairs), sum.files, sum.bytes>>20, sum.mismatches, sum.absent)
@@ -74,14 +79,18 @@ func gitOutput(dir string, args ...string) ([]byte, bool) {
 	return out, err == nil
 }
 
-func (s *tally) commit(t *testing.T, dir string, objs *objects, commit string) {
+func (s *tally) commit(t *testing.T, dir string, repo *gitstore.Repo, commit string) {
 	raw, ok := gitOutput(dir, "diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", commit+"^", commit)
 	if !ok {
 		s.absent++
 		return
 	}
 	want := rawDiff(raw)
-	tree, _ := objs.read(commit + "^^{tree}")
+	parent, _ := gitOutput(dir, "rev-parse", commit+"^")
+	base, err := repo.Tree(t.Context(), strings.TrimSpace(string(parent)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, renames := range []string{"--no-renames", "-M", "-B -M -C"} {
 		args := append([]string{"diff", "--binary"}, strings.Fields(renames)...)
 		raw, ok := gitOutput(dir, append(args, commit+"^", commit)...)
@@ -89,11 +98,11 @@ func (s *tally) commit(t *testing.T, dir string, objs *objects, commit string) {
 			s.absent++
 			continue
 		}
-		s.one(t, commit+" "+renames, raw, treeFS{objs, tree}, want)
+		s.one(t, commit+" "+renames, raw, base, want)
 	}
 }
 
-func (s *tally) one(t *testing.T, what string, raw []byte, base treeFS, want map[string]string) {
+func (s *tally) one(t *testing.T, what string, raw []byte, base fs.FS, want map[string]string) {
 	if len(raw) == 0 {
 		return
 	}
@@ -114,7 +123,7 @@ func (s *tally) one(t *testing.T, what string, raw []byte, base treeFS, want map
 }
 
 // outcome is each path's mode and blob id afterwards, as rawDiff has it.
-func outcome(raw []byte, base treeFS) (map[string]string, error) {
+func outcome(raw []byte, base fs.FS) (map[string]string, error) {
 	d, err := gitpatch.Parse(raw)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package gitpatch_test
 import (
 	"io/fs"
 	"path"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -16,33 +17,29 @@ type memFS struct {
 func newMemFS(files map[string]*patch.File) memFS {
 	m := memFS{files, map[string][]fs.DirEntry{".": nil}}
 	for name, f := range files {
-		mode := "100644"
-		if f.Mode == patch.Executable {
-			mode = "100755"
-		}
-		m.link(name, mode)
+		m.link(name, modeOf(f))
 	}
 	return m
 }
 
-func (m memFS) link(name, mode string) {
+func (m memFS) link(name string, mode fs.FileMode) {
 	dir := path.Dir(name)
 	if _, known := m.dirs[dir]; !known {
 		m.dirs[dir] = nil
-		m.link(dir, "40000")
+		m.link(dir, fs.ModeDir|0o755)
 	}
-	m.dirs[dir] = append(m.dirs[dir], fs.FileInfoToDirEntry(entry{name: name, mode: mode}))
+	m.dirs[dir] = append(m.dirs[dir], fs.FileInfoToDirEntry(entry{name, mode}))
 }
 
 func (m memFS) Lstat(name string) (fs.FileInfo, error) {
 	if _, ok := m.dirs[name]; ok {
-		return entry{name: name, mode: "40000"}, nil
+		return entry{name, fs.ModeDir | 0o755}, nil
 	}
 	f, ok := m.files[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "lstat", Path: name, Err: fs.ErrNotExist}
 	}
-	return entry{name: name, mode: f.Mode.String()}, nil
+	return entry{name, modeOf(f)}, nil
 }
 
 func (m memFS) ReadFile(name string) ([]byte, error) {
@@ -63,3 +60,22 @@ func (m memFS) ReadDir(name string) ([]fs.DirEntry, error) {
 
 func (m memFS) ReadLink(string) (string, error)   { return "", fs.ErrInvalid }
 func (m memFS) Open(name string) (fs.File, error) { return nil, fs.ErrInvalid }
+
+func modeOf(f *patch.File) fs.FileMode {
+	if f.Mode == patch.Executable {
+		return 0o755
+	}
+	return 0o644
+}
+
+type entry struct {
+	name string
+	mode fs.FileMode
+}
+
+func (e entry) Name() string       { return path.Base(e.name) }
+func (e entry) Size() int64        { return 0 }
+func (e entry) ModTime() time.Time { return time.Time{} }
+func (e entry) IsDir() bool        { return e.mode.IsDir() }
+func (e entry) Sys() any           { return nil }
+func (e entry) Mode() fs.FileMode  { return e.mode }

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 var update = flag.Bool("update", false, "write the expected results into testdata")
@@ -85,6 +87,24 @@ func (a archive) base(t testing.TB) fstest.MapFS {
 		}
 	}
 	return tree
+}
+
+// change is what the sections after/, afterexec/ and gone/ make of the base.
+func (a archive) change(t testing.TB, base fs.FS) patch.Patchset {
+	t.Helper()
+	after := map[string]*patch.File{}
+	for kind, mode := range map[string]patch.Mode{"after": patch.Regular, "afterexec": patch.Executable, "gone": 0} {
+		for name, data := range a.kind(t, kind) {
+			if after[name] = nil; mode != 0 {
+				after[name] = &patch.File{Mode: mode, Data: data}
+			}
+		}
+	}
+	p, err := patch.NewTree(base).Between(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // want compares a section with what it should be, or writes it with -update.
