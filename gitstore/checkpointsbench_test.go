@@ -1,19 +1,14 @@
 package gitstore_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
@@ -36,37 +31,6 @@ func treeOf(tb testing.TB, store interface {
 		tb.Fatal(err)
 	}
 	return tree
-}
-
-// BenchmarkAuditWitnessed is an audit without and with the ledger held to its checkpoints.
-// COUNTERSIGN_LIVES sets how many lives the ledger has.
-func BenchmarkAuditWitnessed(b *testing.B) {
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("COUNTERSIGN_LIVES"), "1000"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	dir := b.TempDir()
-	gitRun(b, dir, nil, "init", "-q", "-b", "main")
-	tip := appendAll(b, dir, lives(b, make([]storetest.Life, n)...), 1000, nil)
-	l := ledgerAt(b, dir)
-	var plain, beside []time.Duration
-	for b.Loop() {
-		runtime.GC()
-		start := time.Now()
-		if r, err := auditOf(b, dir, "", nil); err != nil || !r.OK {
-			b.Fatal(err, r)
-		}
-		plain = append(plain, time.Since(start))
-		runtime.GC()
-		start = time.Now()
-		if tree := treeOf(b, l, tip); tree.Size() != int64(5*n) {
-			b.Fatal(tree.Size())
-		}
-		beside = append(beside, time.Since(start))
-	}
-	b.ReportMetric(median(plain), "ms-plain")
-	b.ReportMetric(median(beside), "ms-witnesses")
-	b.ReportMetric((median(plain)+median(beside))/median(plain), "x-plain")
 }
 
 // BenchmarkCheckpoint is what a checkpoint adds to a settle on a fresh machine, without the witnesses' own time: a ledger

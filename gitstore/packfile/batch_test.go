@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -197,59 +193,4 @@ func TestEncode(t *testing.T) {
 	if again, err := book.batch.Encode(); bytes.Equal(again, data) || err != nil {
 		t.Errorf("without the last commit: %v", err)
 	}
-}
-
-// BenchmarkBatch makes 10,000 commits of a ledger and writes them as one pack,
-// beside `git fast-import` of the same commits.
-func BenchmarkBatch(b *testing.B) {
-	const commits, ref = 10000, "refs/agent/ledger"
-	stream := fastImport(ref, commits)
-	var ours, theirs time.Duration
-	var size, gc int64
-	for range b.N {
-		mine, git := newRepo(b), newRepo(b)
-		start := time.Now()
-		git.git(stream, "fast-import", "--quiet")
-		theirs += time.Since(start)
-		runtime.GC()
-		start = time.Now()
-		book := newBook(b)
-		for range commits {
-			book.commit()
-		}
-		mine.write(book.batch)
-		ours += time.Since(start)
-		mine.git("", "update-ref", ref, book.tip.String())
-		if tip := git.git("", "rev-parse", ref); tip != book.tip.String() {
-			b.Fatalf("%s, git makes %s", book.tip, tip)
-		}
-		size += mine.packSize()
-		git.git("", "gc", "-q")
-		gc += git.packSize()
-		book = nil
-		debug.FreeOSMemory()
-	}
-	b.ReportMetric(float64(ours.Milliseconds())/float64(b.N), "ms/ours")
-	b.ReportMetric(float64(theirs.Milliseconds())/float64(b.N), "ms/git")
-	b.ReportMetric(float64(ours)/float64(theirs), "x-git")
-	b.ReportMetric(float64(size)/float64(gc), "x-gc-size")
-	b.ReportMetric(float64(size)/float64(b.N), "B/pack")
-}
-
-// packSize is how many bytes the packs and what belongs to them have.
-func (r repo) packSize() (n int64) {
-	files, err := filepath.Glob(filepath.Join(r.objects(), "pack", "*"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if !strings.HasSuffix(file, ".keep") {
-			n += info.Size()
-		}
-	}
-	return n
 }

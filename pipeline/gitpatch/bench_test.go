@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -78,51 +77,6 @@ func BenchmarkBesideGit(b *testing.B) {
 			b.ReportMetric(float64(theirs.Microseconds())/1000/float64(b.N), "git-ms")
 			b.ReportMetric(ours.Seconds()/theirs.Seconds(), "git-ratio")
 			b.ReportMetric(0, "ns/op")
-		})
-	}
-}
-
-// BenchmarkWhole is parse, resolve and canonical bytes.
-func BenchmarkWhole(b *testing.B) {
-	for _, n := range []int{3, 10_000} {
-		b.Run(fmt.Sprintf("%d files", n), func(b *testing.B) {
-			s := newScene(b, n)
-			b.SetBytes(int64(len(s.diff)))
-			b.ReportAllocs()
-			for b.Loop() {
-				p, _ := resolved(b, s.diff, s.base)
-				p.ID()
-			}
-		})
-	}
-}
-
-// BenchmarkStages shows what of 10,000 files costs what.
-func BenchmarkStages(b *testing.B) {
-	s := newScene(b, 10_000)
-	d, err := gitpatch.Parse(s.diff)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := d.Resolve(s.base)
-	if err != nil {
-		b.Fatal(err)
-	}
-	hand := patch.Patchset{Changes: p.Changes} // derives its bytes each time
-	for _, stage := range []struct {
-		name string
-		do   func()
-	}{
-		{"parse", func() { _, _ = gitpatch.Parse(s.diff) }},
-		{"resolve", func() { _, _ = d.Resolve(s.base) }},
-		{"bytes", func() { hand.Bytes() }},
-		{"id", func() { hand.ID() }},
-	} {
-		b.Run(stage.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				stage.do()
-			}
 		})
 	}
 }

@@ -271,11 +271,3 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkText is one sentence without anything to find.
-func BenchmarkText(b *testing.B) {
-	f := secret.Default()
-	for b.Loop() {
-		f.Text("The patch changes two files and adds a line to the notes of this module, which is then built again.")
-	}
-}

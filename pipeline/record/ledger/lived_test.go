@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -114,86 +113,4 @@ func landed(s *writing.Stage, p ledger.Proposal) {
 	s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "validate found nothing")
 	s.Close()
-}
-
-// BenchmarkCheckOwn is what an audit costs a transaction.
-func BenchmarkCheckOwn(b *testing.B) {
-	for name, finished := range map[string]bool{"reviewed": false, "finished": true} {
-		b.Run(name, func(b *testing.B) {
-			d := lived(b, finished)
-			var size int64
-			for _, f := range d.files {
-				size += int64(len(f.Data))
-			}
-			b.SetBytes(size)
-			b.ReportAllocs()
-			for b.Loop() {
-				if found := ledger.CheckOwn(d.files, txID); len(found) > 0 {
-					b.Fatal(found)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkReadLog is the part of BenchmarkCheckOwn that grows with the events.
-func BenchmarkReadLog(b *testing.B) {
-	raw := lived(b, true).files[ledger.EventsFile].Data
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ledger.ReadLog(raw); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkLongLog is what an event costs among few and among many.
-func BenchmarkLongLog(b *testing.B) {
-	for _, n := range []int{10, 100, 1000, 10000} {
-		log := &ledger.Log{}
-		payloads := []ledger.Payload{meta()}
-		for i := range n / 3 {
-			id := fmt.Sprint(i)
-			payloads = append(payloads, &ledger.TurnStart{TransactionID: txID, TurnID: id},
-				&ledger.TurnItem{TransactionID: txID, TurnID: id, Item: ledger.Item{ID: id, Type: "plan"}}, request(id))
-		}
-		for _, p := range payloads {
-			if err := log.Append(moment, p); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := ledger.ReadLog(log.Bytes()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(payloads)), "ns/event")
-		})
-	}
-}
-
-// BenchmarkFiles is what reading the benchmark's directory costs by itself.
-func BenchmarkFiles(b *testing.B) {
-	d := lived(b, true)
-	for b.Loop() {
-		_ = fs.WalkDir(d.files, ".", func(p string, e fs.DirEntry, err error) error {
-			if err == nil && !e.IsDir() {
-				_, _ = fs.Lstat(d.files, p)
-				_, err = fs.ReadFile(d.files, p)
-			}
-			return err
-		})
-	}
-}
-
-// BenchmarkIsPage: a walk over a ledger, and an audit of each change, asks it of every path.
-func BenchmarkIsPage(b *testing.B) {
-	name := ledger.Dir(txID) + "/" + ledger.EventsFile
-	for b.Loop() {
-		if ledger.IsPage(name) {
-			b.Fatal(name)
-		}
-	}
 }
