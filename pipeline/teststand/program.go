@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"testing"
 )
 
 // WriteFile writes a file that everybody may execute, whatever the umask, while this process starts no other: a child that is
@@ -16,4 +17,12 @@ func WriteFile(file string, content []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return errors.Join(os.WriteFile(file, content, 0o755), os.Chmod(file, 0o755))
+}
+
+// Fatal ends a test that has an error.
+func Fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
