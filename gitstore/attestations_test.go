@@ -94,9 +94,7 @@ func TestAttestationsGrow(t *testing.T) {
 	}
 	l := ledgerAt(t, w.dir)
 	here, files := attestationOf("here\n")
-	if err := l.Keep(t.Context(), gitstore.Attestations, gitstore.Kept{}, files, someTime); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, l.Keep(t.Context(), gitstore.Attestations, gitstore.Kept{}, files, someTime))
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
@@ -157,9 +155,7 @@ func TestAttestationsPartial(t *testing.T) {
 			t.Fatalf("%v %q", err, before.Files)
 		}
 		_, files := attestationOf(fmt.Sprintf("copy %d\n", i))
-		if err := s.Keep(t.Context(), gitstore.Attestations, before, files, someTime); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, s.Keep(t.Context(), gitstore.Attestations, before, files, someTime))
 	}
 	if got, err := s.Kept(t.Context(), gitstore.Attestations, nil); err != nil || len(got.Files) != 3 {
 		t.Errorf("%v %q", err, got.Files)

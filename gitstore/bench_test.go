@@ -23,17 +23,11 @@ func manyFiles(b *testing.B) (dir string, diff []byte) {
 	write := func(i int, text string) {
 		file := filepath.Join(dir, fmt.Sprintf("d%03d", i%200), fmt.Sprintf("f%05d.txt", i))
 		if text == "" {
-			if err := os.Remove(file); err != nil {
-				b.Fatal(err)
-			}
+			fatal(b, os.Remove(file))
 			return
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, os.MkdirAll(filepath.Dir(file), 0o777))
+		fatal(b, os.WriteFile(file, []byte(text), 0o666))
 	}
 	body := func(i int) string {
 		return fmt.Sprintf("head %d\none\ntwo\nthree\nfour\nfive\nsix\nseven\ntail %d\n", i, i)
@@ -108,9 +102,7 @@ func BenchmarkBranchApply(b *testing.B) {
 func copyRepo(b *testing.B, dir string) string {
 	b.Helper()
 	to := b.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, os.CopyFS(to, os.DirFS(dir)))
 	gitRun(b, to, nil, "update-index", "-q", "--refresh")
 	return to
 }
@@ -125,9 +117,7 @@ func gitApply(b *testing.B, dir string, diff []byte) (tree []byte) {
 
 func branchApply(b *testing.B, dir string, diff []byte) string {
 	fail := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, err)
 	}
 	ctx := b.Context()
 	repo, err := gitstore.Open(dir)

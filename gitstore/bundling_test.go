@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestWriteBundle: a bundle has all objects of a ledger, whatever the graph of commits beside them says; of a ledger that lacks
@@ -88,9 +89,5 @@ func orphan(t *testing.T, name string) {
 	fatal(t, os.WriteFile(name, raw, 0o600))
 }
 
-func fatal(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal

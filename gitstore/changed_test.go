@@ -16,9 +16,7 @@ import (
 
 func (w work) do(errs ...error) {
 	w.t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, errors.Join(errs...))
 }
 
 func (w work) changed(want ...string) {

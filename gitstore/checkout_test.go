@@ -41,18 +41,14 @@ func TestT40Checkout(t *testing.T) {
 	var no *code.UncommittableError
 	change := []patch.Change{{Path: "a.txt", After: &patch.File{Mode: patch.Regular, Data: []byte("2\n")}}}
 	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
-		if err := os.Mkdir(w.path(".git/"+name), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Mkdir(w.path(".git/"+name), 0o777))
 		if _, err := repo.Branch(t.Context()); !errors.As(err, &no) || (no.Hint == "git status") != (no.Lock == "") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := repo.Stage(t.Context(), change); (err != nil) != (name == "index.lock") {
 			t.Errorf("staging beside %s: %v", name, err)
 		}
-		if err := os.Remove(w.path(".git/" + name)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Remove(w.path(".git/"+name)))
 	}
 	w.git("checkout", "--quiet", "--detach")
 	if head, err := repo.Head(t.Context()); err != nil || head != first {

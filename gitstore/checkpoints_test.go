@@ -45,12 +45,8 @@ func TestCheckpointsLocal(t *testing.T) {
 	}
 	for _, text := range []string{"one\n", "one more\n"} {
 		before, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Keep(t.Context(), gitstore.Checkpoints, before, kept(text), someTime); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
+		fatal(t, l.Keep(t.Context(), gitstore.Checkpoints, before, kept(text), someTime))
 	}
 	got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || string(got.Files["1-0123456789ab"]) != "one more\n" || len(got.Files) != 2 {
@@ -116,9 +112,7 @@ func TestCheckpointsShared(t *testing.T) {
 					t.Errorf("%v: git has another commit %s", err, leaf.ID)
 				}
 			}
-			if err := other.Keep(t.Context(), gitstore.Checkpoints, before, kept("one\n"), someTime); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, other.Keep(t.Context(), gitstore.Checkpoints, before, kept("one\n"), someTime))
 			if err := s.Keep(t.Context(), gitstore.Checkpoints, before, kept("late\n"), someTime); !errors.Is(err, writing.ErrMoved) {
 				t.Errorf("a late writer: %v", err)
 			}
@@ -126,9 +120,7 @@ func TestCheckpointsShared(t *testing.T) {
 			if err != nil || string(now.Files["1-0123456789ab"]) != "one\n" {
 				t.Fatalf("%v %q", err, now.Files)
 			}
-			if err := s.Keep(t.Context(), gitstore.Checkpoints, now, kept("two\n"), someTime); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, s.Keep(t.Context(), gitstore.Checkpoints, now, kept("two\n"), someTime))
 			if got, err := other.Kept(t.Context(), gitstore.Checkpoints, nil); err != nil || string(got.Files["1-0123456789ab"]) != "two\n" {
 				t.Errorf("%v %q", err, got.Files)
 			}
@@ -154,13 +146,9 @@ func TestSyncCheckpoints(t *testing.T) {
 		t.Fatalf("%v %v", there, err)
 	}
 	first := map[string][]byte{"1-0123456789ab": []byte("theirs\n")}
-	if err := s.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, first, someTime); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, s.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, first, someTime))
 	l := ledgerAt(t, w.dir)
-	if err := l.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, map[string][]byte{"2-0123456789ab": []byte("mine\n")}, someTime); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, l.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, map[string][]byte{"2-0123456789ab": []byte("mine\n")}, someTime))
 	for range 2 {
 		if there, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); !there || err != nil {
 			t.Fatalf("%v %v", there, err)
@@ -174,12 +162,8 @@ func TestSyncCheckpoints(t *testing.T) {
 	all := maps.Clone(first)
 	all["3-0123456789ab"] = []byte("more\n")
 	before, err := s.Kept(t.Context(), gitstore.Checkpoints, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Keep(t.Context(), gitstore.Checkpoints, before, all, someTime); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, s.Keep(t.Context(), gitstore.Checkpoints, before, all, someTime))
 	if _, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); err != nil {
 		t.Fatal(err)
 	}

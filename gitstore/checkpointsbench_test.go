@@ -19,17 +19,13 @@ func treeOf(tb testing.TB, store interface {
 }, tip string) *witness.Tree {
 	tb.Helper()
 	leaves, err := store.Leaves(tb.Context(), tip, func(commit []byte) [32]byte { return witness.Leaf(commit) })
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	hashes := make([]witness.Hash, len(leaves))
 	for i, l := range leaves {
 		hashes[i] = l.Hash
 	}
 	tree, err := witness.NewTree(hashes)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	return tree
 }
 
@@ -50,31 +46,21 @@ func BenchmarkCheckpoint(b *testing.B) {
 			for range max(b.N, 5) {
 				l := ledgerAt(b, p.fresh())
 				server, err := wire.Open(p.url, wire.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal(b, err)
 				s, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal(b, err)
 				if _, err := s.Snapshot(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 				start := time.Now()
 				snap, err := s.Snapshot(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal(b, err)
 				if tree := treeOf(b, s, snap.Tip); tree.Size() < 10_000 {
 					b.Fatal(tree.Size())
 				}
 				before, err := s.Kept(b.Context(), gitstore.Checkpoints, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := s.Keep(b.Context(), gitstore.Checkpoints, before, kept(fmt.Sprint(start)), start); err != nil {
-					b.Fatal(err)
-				}
+				fatal(b, err)
+				fatal(b, s.Keep(b.Context(), gitstore.Checkpoints, before, kept(fmt.Sprint(start)), start))
 				took = append(took, time.Since(start))
 			}
 			b.ReportMetric(0, "ns/op")

@@ -21,17 +21,13 @@ func (w work) diffID(a, b string, options ...string) (string, error) {
 	cmd := exec.Command("git", append(append([]string{"diff", "--binary"}, options...), a, b)...)
 	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	raw, err := cmd.Output()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, err)
 	diff, err := gitpatch.Parse(raw)
 	if err != nil {
 		return "", err
 	}
 	base, err := w.open().Tree(context.Background(), w.git("rev-parse", a))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, err)
 	set, err := diff.Resolve(base)
 	return set.ID(), err
 }
@@ -82,9 +78,7 @@ func TestDiffIsGitDiff(t *testing.T) {
 
 func (w work) chmod(name string, mode os.FileMode) {
 	w.t.Helper()
-	if err := os.Chmod(w.path(name), mode); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, os.Chmod(w.path(name), mode))
 }
 
 // crafted makes a commit of tree entries as "git mktree" takes them, or of a

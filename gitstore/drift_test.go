@@ -22,9 +22,7 @@ func TestDriftFiles(t *testing.T) {
 	w.git("commit", "-q", "-m", "2")
 	w.git("rm", "-q", "-r", "dir")
 	w.write("dir", "a file now\n")
-	if err := os.Symlink("a.txt", filepath.Join(w.dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Symlink("a.txt", filepath.Join(w.dir, "link")))
 	w.git("add", "--all")
 	w.git("commit", "-q", "-m", "3")
 	to := w.git("rev-parse", "HEAD")
@@ -51,9 +49,7 @@ func TestDriftCutOff(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shallow")
 	w.git("clone", "-q", "--depth=3", "file://"+w.dir, dir)
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer repo.Close()
 	if n, files, err := repo.Drift(context.Background(), ids[2], ids[4]); n != 2 || len(files) != 1 || err != nil {
 		t.Error(n, files, err)
@@ -66,9 +62,7 @@ func TestDriftCutOff(t *testing.T) {
 	}
 	var cut *gitstore.CutOffError // also for the commits of a branch, as audit and evidence list them
 	tip, err := repo.BranchTip(context.Background(), "main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got, err := repo.CommitsBetween(context.Background(), ids[0], tip); !errors.As(err, &cut) || cut.Missing != ids[1] {
 		t.Error(got, err)
 	}

@@ -91,9 +91,7 @@ func (u *upstream) clone(options ...string) work {
 func (u *upstream) server() *wire.Server {
 	u.t.Helper()
 	s, err := wire.Open(u.url, wire.Options{SSH: u.ssh})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	u.t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -107,9 +105,7 @@ func (u *upstream) fetch(w work, ref string) (string, error) {
 func whole(t *testing.T, repo *gitstore.Repo, commit string, files map[string]string) {
 	t.Helper()
 	tree, err := repo.Tree(context.Background(), commit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	n := 0
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -232,9 +228,7 @@ func TestFetchIntoNothing(t *testing.T) {
 	u, _ := newUpstream(t, teststand.Options{})
 	for _, w := range []work{initWork(t), newWork(t, map[string]string{"other": "x"})} {
 		got, err := u.fetch(w, pullHead)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		whole(t, w.open(), got, u.files())
 		w.git("fsck", "--strict", "--full")
 	}
@@ -317,9 +311,7 @@ func (u *upstream) answer(objects ...string) string {
 	cmd := exec.Command("git", "pack-objects", "--stdout", "-q")
 	cmd.Dir, cmd.Stdin = u.dir, strings.NewReader(strings.Join(objects, "\n")+"\n")
 	pack, err := cmd.Output()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	var b bytes.Buffer
 	b.WriteString("0008NAK\n")
 	for ; len(pack) > 0; pack = pack[min(len(pack), 1000):] {
@@ -498,14 +490,10 @@ func TestLocalRefOnFetched(t *testing.T) {
 	w := u.clone("--depth=1")
 	repo, ctx := w.open(), context.Background()
 	head, err := repo.Fetch(ctx, u.server(), pullHead, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for parent, good := range map[string]bool{head: false, w.git("rev-parse", "HEAD"): true} {
 		made, err := repo.BuildCommit(ctx, parent, added("z", "z\n"), byAda)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		var no *gitstore.UnsupportedError
 		err = repo.MoveRef(ctx, "refs/heads/made"+parent, "", made)
 		if good && err != nil || !good && !errors.As(err, &no) {
@@ -527,9 +515,7 @@ func TestFetchTip(t *testing.T) {
 			t.Fatalf("%s, %v", head, err)
 		}
 		tip, err := repo.Fetch(ctx, u.server(), "refs/heads/main", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		whole(t, repo, head, u.files())
 		var off *gitstore.CutOffError
 		if base, err := repo.FetchMergeBase(ctx, u.server(), tip, head); !errors.As(err, &off) {
@@ -537,9 +523,7 @@ func TestFetchTip(t *testing.T) {
 		}
 		base, between := u.git("merge-base", "main", "pr"), u.git("rev-parse", "main~1")
 		for _, id := range []string{base, between} {
-			if err := repo.FetchFiles(ctx, u.server(), id, head); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, repo.FetchFiles(ctx, u.server(), id, head))
 		}
 		whole(t, repo, base, map[string]string{"large": u.large, "dir/a": "3\n", "b": "b\n"})
 		if err := repo.CheckMergeBase(ctx, base, tip, head); err != nil {

@@ -120,9 +120,7 @@ func newWork(t *testing.T, files map[string]string) work {
 			return w
 		}
 		from = filepath.Join(made.parent, fmt.Sprint(len(made.of)))
-		if err := os.CopyFS(from, os.DirFS(w.dir)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.CopyFS(from, os.DirFS(w.dir)))
 		made.of[key] = from
 		return w
 	}
@@ -130,9 +128,7 @@ func newWork(t *testing.T, files map[string]string) work {
 	if err == nil {
 		err = os.CopyFS(dir, os.DirFS(from))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return work{t, dir}
 }
 
@@ -153,9 +149,7 @@ func initWork(t *testing.T, options ...string) work {
 		t.Skip("git is not installed")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir()) // git tells such paths
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w := work{t, dir}
 	w.git(append([]string{"init", "--quiet", "--template=", "--initial-branch=main"}, options...)...)
 	return w
@@ -165,12 +159,8 @@ func (w work) path(name string) string { return filepath.Join(w.dir, filepath.Fr
 
 func (w work) write(name, data string) {
 	w.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o777); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(w.path(name), []byte(data), 0o666); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, os.MkdirAll(filepath.Dir(w.path(name)), 0o777))
+	fatal(w.t, os.WriteFile(w.path(name), []byte(data), 0o666))
 }
 
 // try runs git with nothing of this machine's configuration.
@@ -196,9 +186,7 @@ func (w work) git(args ...string) string {
 func (w work) open() *gitstore.Repo {
 	w.t.Helper()
 	repo, err := gitstore.Open(w.dir)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, err)
 	return repo
 }
 

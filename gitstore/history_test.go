@@ -32,9 +32,7 @@ import (
 func lives(tb testing.TB, all ...storetest.Life) []writing.Entry {
 	tb.Helper()
 	entries, err := storetest.Lives(all...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	return entries
 }
 
@@ -42,17 +40,11 @@ func lives(tb testing.TB, all ...storetest.Life) []writing.Entry {
 func appendAll(tb testing.TB, dir string, entries []writing.Entry, some int, sign func([]byte) (string, error)) (tip string) {
 	tb.Helper()
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}, Sign: sign})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	snap, err := l.Snapshot(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	for tip = snap.Tip; len(entries) > 0; {
 		n := min(some, len(entries))
 		if tip, err = l.Append(tb.Context(), tip, entries[:n]...); err != nil {
@@ -109,9 +101,7 @@ func TestAuditSound(t *testing.T) {
 	entries := lives(t, storetest.Mixed(40)...)
 	tip := appendAll(t, w.dir, entries, 7, nil)
 	r, err := auditOf(t, w.dir, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, f := range r.Findings {
 		t.Errorf("%+v", f)
 	}
@@ -254,9 +244,7 @@ func TestAuditSigned(t *testing.T) {
 // COUNTERSIGN_SIGNED is how many; docs/benchmarks.md has the number.
 func BenchmarkAuditSigned(b *testing.B) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("COUNTERSIGN_SIGNED"), "500"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	var dirs [2]string
 	for i, life := range []storetest.Life{storetest.Whole, storetest.Signed} {
 		dirs[i] = b.TempDir()
@@ -357,9 +345,7 @@ func TestDamagedTable(t *testing.T) {
 			continue
 		}
 		r, err := auditOf(t, w.dir, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for _, f := range slices.Concat(r.Findings, r.Pages.Findings) {
 			if f.Commit == made {
 				t.Errorf("%s: %+v", as, f)

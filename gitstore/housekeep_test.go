@@ -62,9 +62,7 @@ func TestT80MergedBesideRepack(t *testing.T) {
 	if strings.Contains(w.git("verify-pack", "-v", "made-"+made+".idx"), shared) {
 		t.Fatal("the new pack has it")
 	}
-	if err := os.Remove(w.path(".git/objects/" + held + ".keep")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(w.path(".git/objects/"+held+".keep")))
 	for i := range 60 {
 		w.add(fmt.Sprint("line", i))
 	}
@@ -73,9 +71,7 @@ func TestT80MergedBesideRepack(t *testing.T) {
 	}
 	for _, ext := range []string{".pack", ".idx"} {
 		err := os.Rename(w.path("made-"+made+ext), w.path(".git/objects/pack/pack-"+made+ext))
-		if err := errors.Join(err, os.Remove(w.path(".git/objects/pack/"+strings.TrimSuffix(old, ".pack")+ext))); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(err, os.Remove(w.path(".git/objects/pack/"+strings.TrimSuffix(old, ".pack")+ext))))
 	}
 	w.git("fsck", "--strict")
 	w.sound(60)
@@ -95,9 +91,7 @@ func (p packSet) only(t *testing.T) string {
 
 func (w work) packs() packSet {
 	entries, err := os.ReadDir(w.path(".git/objects/pack"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, err)
 	out := packSet{}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".pack") {

@@ -15,9 +15,7 @@ func TestKept(t *testing.T) {
 	work := initWork(t)
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	repo, err := gitstore.Open(work.dir)
 	check(err)

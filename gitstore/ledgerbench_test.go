@@ -73,13 +73,9 @@ func bareLedgerAt(tb testing.TB, dir string, n int) (_, tip string) {
 func ledgerAt(tb testing.TB, dir string, pages ...page.Version) *gitstore.Ledger {
 	tb.Helper()
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions(pages)})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	return l
 }
 
@@ -87,9 +83,7 @@ func ledgerAt(tb testing.TB, dir string, pages ...page.Version) *gitstore.Ledger
 // 10 and of 10,000 transactions of one day, in turn.
 func BenchmarkAppend(b *testing.B) {
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	const small, large = 10, 10_000
 	dirs := map[int]string{}
 	for _, n := range []int{small, large} {
@@ -105,9 +99,7 @@ func BenchmarkAppend(b *testing.B) {
 			cmd.Env = append(os.Environ(), appendOne+"="+dirs[n])
 			cmd.Stderr = os.Stderr
 			start := time.Now()
-			if err := cmd.Run(); err != nil {
-				b.Fatal(err)
-			}
+			fatal(b, cmd.Run())
 			times[n] = append(times[n], time.Since(start))
 		}
 	}
@@ -134,9 +126,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 		l := ledgerAt(b, dir)
 		start := time.Now()
 		tip, err := l.Append(b.Context(), "", entries...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, err)
 		ours = append(ours, time.Since(start))
 		other := b.TempDir()
 		gitRun(b, other, nil, "init", "-q", "-b", "main")

@@ -60,13 +60,9 @@ func TestMergeBaseIsNeverWrong(t *testing.T) {
 		for range 8 {
 			a, b, gone := ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))]
 			want, wantErr := w.try("merge-base", a, b)
-			if err := os.Rename(w.object(gone), w.path("gone")); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.Rename(w.object(gone), w.path("gone")))
 			got, err := w.open().MergeBase(context.Background(), a, b)
-			if err := os.Rename(w.path("gone"), w.object(gone)); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.Rename(w.path("gone"), w.object(gone)))
 			var off *gitstore.CutOffError
 			switch {
 			case errors.As(err, &off):
@@ -126,9 +122,7 @@ func TestMergeBaseBehindMissing(t *testing.T) {
 		t.Errorf("of two that are as good: %v, %s, %v %v; want %s", all, first, err, baseErr, w.git("merge-base", a, b))
 	}
 	a, b = commit(9000, late, early), commit(9001, late, early)
-	if err := os.Remove(w.object(between)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(w.object(between)))
 	var off *gitstore.CutOffError
 	if got, err := w.open().MergeBase(context.Background(), a, b); !errors.As(err, &off) || off.Missing != between {
 		t.Errorf("%s, %v", got, err)

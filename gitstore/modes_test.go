@@ -18,18 +18,14 @@ func TestT31ModeZero(t *testing.T) {
 	w := newWork(t, map[string]string{"a": "a\n"})
 	head := w.git("rev-parse", "HEAD")
 	blob, err := hex.DecodeString(w.git("rev-parse", "HEAD:a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	commit := func(entries ...string) string {
 		t.Helper()
 		var raw []byte
 		for _, e := range entries {
 			raw = append(append(append(raw, e...), 0), blob...)
 		}
-		if err := os.WriteFile(w.path("tree"), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(w.path("tree"), raw, 0o600))
 		return w.git("commit-tree", "-p", head, "-m", "x", w.git("hash-object", "-t", "tree", "-w", "--literally", "tree"))
 	}
 	plain, added, odd := commit("100644 a", "100644 b"), commit("100644 a", "0 b"), commit("100644 a", "0 b", "100644 c")

@@ -42,9 +42,7 @@ func TestT80MovesWhileLookedAt(t *testing.T) {
 		after := r.repo.Git("rev-parse", gitstore.LedgerRef)
 		r.repo.Git("update-ref", gitstore.LedgerRef, before)
 		if gone { // the copy
-			if err := os.RemoveAll(clone.path(".git/countersign/ledgers")); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.RemoveAll(clone.path(".git/countersign/ledgers")))
 			us = r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}})
 		}
 
@@ -56,9 +54,7 @@ if [ "$1" = upload-pack ]; then
 fi
 exec %[3]s "$@"
 `, dir, question, git, r.repo.Dir, gitstore.LedgerRef, after)
-		if err := teststand.WriteFile(filepath.Join(dir, "git"), []byte(script)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, teststand.WriteFile(filepath.Join(dir, "git"), []byte(script)))
 		path := os.Getenv("PATH")
 		t.Setenv("PATH", dir+string(os.PathListSeparator)+path)
 		snap, err := us.Snapshot(t.Context())
@@ -97,9 +93,7 @@ func TestT80MovesAllTheTime(t *testing.T) {
 		tips += r.repo.Git("rev-parse", gitstore.LedgerRef) + "\n"
 	}
 	r.repo.Git("update-ref", gitstore.LedgerRef, tips[41:81]) // two after what is remembered
-	if err := os.RemoveAll(clone.path(".git/countersign/ledgers")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.RemoveAll(clone.path(".git/countersign/ledgers")))
 	dir := t.TempDir()
 	script := fmt.Sprintf(`#!/bin/sh
 if [ "$1" = upload-pack ]; then
@@ -112,9 +106,7 @@ fi
 exec %[2]s "$@"
 `, dir, git, r.repo.Dir, gitstore.LedgerRef)
 	for name, text := range map[string]string{"git": script, "tips": tips} {
-		if err := teststand.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, teststand.WriteFile(filepath.Join(dir, name), []byte(text)))
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if _, err := r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context()); err != nil {

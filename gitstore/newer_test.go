@@ -35,9 +35,7 @@ func regrown(t *testing.T, entries []writing.Entry, change func(entry int, e *le
 			var prev *string
 			for line := range bytes.Lines(raw) {
 				var e ledger.Event
-				if err := canon.Unmarshal(line, &e); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, canon.Unmarshal(line, &e))
 				at := fmt.Sprint(name, e.Seq)
 				if _, known := came[at]; !known {
 					came[at] = n
@@ -45,9 +43,7 @@ func regrown(t *testing.T, entries []writing.Entry, change func(entry int, e *le
 				e.Prev = prev
 				change(came[at], &e)
 				again, err := canon.Line(e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				sum := canon.Sum(again)
 				grown, prev = append(grown, again...), &sum
 			}
@@ -66,9 +62,7 @@ func ownEvent(t *testing.T, before []byte, at time.Time, typ ledger.Type, payloa
 		e.Prev = &sum
 	}
 	line, err := canon.Line(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return writing.Entry{Message: message, When: at, Files: map[string][]byte{ledger.LedgerEventsFile: slices.Concat(before, line)}}
 }
 
@@ -199,9 +193,7 @@ func TestNewer(t *testing.T) {
 				t.Errorf("%s", notes)
 			}
 			snap, err := ledgerAt(t, w.dir).Snapshot(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			raised := c.want == undecidable || strings.HasPrefix(name, "broken") || strings.HasPrefix(name, "another's") || strings.HasSuffix(name, "1.1 before")
 			if err := writing.CheckSchema(snap.Tree); errors.As(err, new(*canon.NewerError)) != raised {
 				t.Errorf("its schema: %v", err)

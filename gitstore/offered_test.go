@@ -45,9 +45,7 @@ func (w work) bundled(base string, args ...string) []byte {
 	w.git("reflog", "expire", "--expire=now", "--all")
 	w.git("prune", "--expire=now")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, err)
 	return raw
 }
 
@@ -79,9 +77,7 @@ func TestReadOffered(t *testing.T) {
 		t.Errorf("the pack of %d bytes is not thin", len(raw))
 	}
 	got, err := w.open().ReadOffered(context.Background(), raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got.Base != base || len(got.Commits) != 3 || !strings.HasSuffix(string(got.Commits[0]), "\n\nchange 1\n") {
 		t.Errorf("%s, %q", got.Base, got.Commits)
 	}
@@ -100,9 +96,7 @@ func TestReadOfferedRefuses(t *testing.T) {
 	edit := func() { w.write("a.txt", "b\n") }
 	link := func() {
 		w.write("x", "")
-		if err := errors.Join(os.Remove(w.path("x")), os.Symlink("/etc/passwd", w.path("x"))); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(os.Remove(w.path("x")), os.Symlink("/etc/passwd", w.path("x"))))
 	}
 	submodule := func() { w.git("update-index", "--add", "--cacheinfo", "160000,"+base+",sub") }
 	merge := func() []byte {
@@ -237,9 +231,7 @@ func zipped(t *testing.T, data []byte) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
 	_, err := w.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err, w.Close()))
 	return out.Bytes()
 }
 

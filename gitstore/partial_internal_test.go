@@ -12,7 +12,11 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // T80 Of many packs of a copy git makes few: processes at work in it lose nothing.
 func TestT80CopyIsRepacked(t *testing.T) {
@@ -23,9 +27,7 @@ func TestT80CopyIsRepacked(t *testing.T) {
 	ids := map[packfile.ID]bool{}
 	for n := range 30 {
 		opened, err := openPartial(dir, new(wire.Server))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		batch := &packfile.Batch{}
 		made, err := batch.Add(packfile.Object{Type: plumbing.BlobObject, Data: fmt.Append(nil, n)})
 		if err == nil {
@@ -34,9 +36,7 @@ func TestT80CopyIsRepacked(t *testing.T) {
 		if slow == nil {
 			slow = opened.own
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		ids[made[0]] = true
 		for id := range ids {
 			if _, err := slow.View(id); err != nil {
@@ -50,21 +50,15 @@ func TestT80CopyIsRepacked(t *testing.T) {
 		if opened.own != slow {
 			err = opened.own.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
-	if err := slow.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, slow.Close())
 }
 
 // TestCopyCannotBeMade: the error says what for.
 func TestCopyCannotBeMade(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, nil, 0o666))
 	_, err := (&Repo{gitDir: file, objects: new(git.Objects)}).openOwn()
 	if err == nil || !strings.HasPrefix(err.Error(), "opening the fetched objects: ") {
 		t.Errorf("%v", err)

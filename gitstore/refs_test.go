@@ -68,9 +68,7 @@ func TestT95UnreadableRefs(t *testing.T) {
 			if os.Geteuid() <= 0 {
 				t.Skip("no permission stops this user, or there are none")
 			}
-			if err := os.Chmod(dir, mode); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.Chmod(dir, mode))
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 		}
 	}
@@ -114,9 +112,7 @@ func TestT95FailureIsNotNo(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *symbolic-ref*|*show-ref*|*\"worktree list\"*) echo fatal: broken >&2; exit 128;; esac\nexec '"+program+"' \"$@\"\n"), 0o777)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	if branch, err := repo.DefaultBranch("origin"); err == nil {
 		t.Errorf("DefaultBranch: %q", branch)
@@ -160,9 +156,7 @@ func TestT95DistortedHistory(t *testing.T) {
 	truth("as it is", w.open())
 	w.write(".git/info/grafts", tip+" "+ids[3]+" "+apart+"\n"+ids[3]+"\n")
 	truth("grafted", w.open())
-	if err := os.Remove(w.path(".git/info/grafts")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(w.path(".git/info/grafts")))
 	w.git("replace", "--graft", tip, apart)
 	truth("replaced", w.open())
 	w.git("replace", "-d", tip)
@@ -171,16 +165,12 @@ func TestT95DistortedHistory(t *testing.T) {
 	if yes, err := w.open().Descends(t.Context(), tip, ids[0]); !yes || err != nil {
 		t.Errorf("its root is not before it, as the list of a shallow clone has it: %v, %v", yes, err)
 	}
-	if err := os.Remove(w.path(".git/shallow")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(w.path(".git/shallow")))
 	dir := filepath.Join(t.TempDir(), "shallow")
 	w.git("branch", "-f", "main", tip)
 	w.git("clone", "-q", "--depth=2", "--no-single-branch", "file://"+w.dir, dir)
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer repo.Close()
 	truth("shallow", repo)
 	if base, err := repo.MergeBase(t.Context(), tip, ids[3]); base != ids[3] || err != nil {

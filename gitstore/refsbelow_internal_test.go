@@ -32,14 +32,10 @@ func TestT80RefsBesideLocks(t *testing.T) {
 	git("branch", "loose")
 	git("symbolic-ref", "refs/heads/alias", "refs/heads/loose")
 	for _, lock := range []string{"main.lock", "loose.lock"} {
-		if err := os.WriteFile(filepath.Join(dir, ".git", "refs", "heads", lock), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, ".git", "refs", "heads", lock), nil, 0o666))
 	}
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	refs, err := r.refs("refs")
 	want := []string{"refs/heads/alias", "refs/heads/loose", "refs/heads/main", "refs/heads/packed", "refs/replace/" + strings.Repeat("a", 40)}
 	if got := slices.Sorted(maps.Keys(refs)); err != nil || !slices.Equal(got, want) {

@@ -32,13 +32,9 @@ func (u *upstream) build(w work, files []patch.Change) (refs *gitstore.RemoteRef
 	u.t.Helper()
 	refs = &gitstore.RemoteRefs{Repo: w.open(), Server: u.server()}
 	old, err := refs.Ref(u.t.Context(), branch)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	next, err = refs.BuildCommit(u.t.Context(), old, files, byAda)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	return refs, old, next
 }
 
@@ -60,9 +56,7 @@ func TestRemoteRefs(t *testing.T) {
 				t.Fatalf("the branch is at %s, not %s", old, ours)
 			}
 			server.Reset()
-			if err := refs.MoveRef(t.Context(), branch, old, next); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, refs.MoveRef(t.Context(), branch, old, next))
 			if got := u.repo.Ref(branch).String(); got != next || len(server.Requests()) != 1 {
 				t.Errorf("the branch is at %s, not %s, after %d requests", got, next, len(server.Requests()))
 			}
@@ -96,9 +90,7 @@ func TestRemoteSendsWhatIsNew(t *testing.T) {
 	w.git("add", "elsewhere")
 	refs, old, next := u.build(w, append(added("dir/deep/noise", noise), patch.Change{Path: "large"}, added("moved", u.large)[0]))
 	server.Reset()
-	if err := refs.MoveRef(t.Context(), branch, old, next); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, refs.MoveRef(t.Context(), branch, old, next))
 	want := strings.Count(u.repo.Git("rev-list", "--objects", next, "--not", old), "\n") + 1
 	t.Log(before, u.repo.Git("count-objects"), want)
 	var had, has int

@@ -100,9 +100,7 @@ func TestRemotes(t *testing.T) {
 	w.git("config", "url.https://example.com/long/.insteadOf", "gh:owner/")
 	w.git("config", "http.https://example.com/.extraheader", "AUTHORIZATION: basic eA==")
 	s, err := w.open().Settings(noEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, want := range map[string]string{
 		"origin": w.git("remote", "get-url", "origin"), "plain": "https://example.org/r.git",
 		"nothing": "", "../beside": "../beside", "git@host:path": "git@host:path",
@@ -153,9 +151,7 @@ func TestKindsOfRepository(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if head, err := repo.Head(t.Context()); err != nil || len(head) != 40 {
 				t.Errorf("%s %v", head, err)
 			}
@@ -167,9 +163,7 @@ func TestKindsOfRepository(t *testing.T) {
 // caller's environment names another one.
 func TestPlaces(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w := work{t, dir}
 	w.git("init", "--quiet", "plain")
 	w.git("-C", "plain", "-c", "user.name=A", "-c", "user.email=a@x", "commit", "--quiet", "--allow-empty", "--message=1")
@@ -237,9 +231,7 @@ func (w work) appendConfig(text string) {
 	if err == nil {
 		_, err = f.WriteString(text)
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, errors.Join(err, f.Close()))
 }
 
 // Git's configuration is read with what it includes.
@@ -247,9 +239,7 @@ func TestSettings(t *testing.T) {
 	w := newWork(t, nil)
 	home := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o666))
 	}
 	write(".gitconfig", "[user]\n\tname = Home\n\temail = home@localhost\n[include]\n\tpath = more\n"+
 		"[includeIf \"gitdir:"+w.dir+"/\"]\n\tpath = here\n[includeIf \"gitdir:/nowhere/\"]\n\tpath = not-here\n")
@@ -264,9 +254,7 @@ func TestSettings(t *testing.T) {
 	if err := os.Symlink(filepath.Dir(w.dir), link); err != nil {
 		t.Skip(err)
 	}
-	if err := os.WriteFile(filepath.Join(link, ".gitconfig"), []byte("[includeIf \"gitdir:~/"+filepath.Base(w.dir)+"/\"]\n\tpath = "+home+"/linked\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(filepath.Join(link, ".gitconfig"), []byte("[includeIf \"gitdir:~/"+filepath.Base(w.dir)+"/\"]\n\tpath = "+home+"/linked\n"), 0o666))
 	if got, err := w.open().Settings(func(name string) string { return map[string]string{"HOME": link, "GIT_CONFIG_NOSYSTEM": "1"}[name] }); err != nil || got.Email != "linked@localhost" {
 		t.Errorf("a home that is a link: %+v %v", got, err)
 	}
@@ -308,9 +296,7 @@ func TestIdentity(t *testing.T) {
 		{"[user]\n\temail = u@x\n", []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.email", "GIT_CONFIG_VALUE_0=n@x", "GIT_CONFIG_KEY_1=User.Name", "GIT_CONFIG_VALUE_1=N"}, "N <n@x>"},
 	} {
 		home := t.TempDir()
-		if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o666))
 		env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}
 		cmd := exec.Command("git", "-C", w.dir, "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"}
@@ -343,9 +329,7 @@ func TestIdentity(t *testing.T) {
 func TestCommitAll(t *testing.T) {
 	w := work{t, t.TempDir()}
 	r, err := gitstore.Init(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := gitstore.Init(w.dir); err == nil {
 		t.Error("made twice")
 	}
@@ -356,17 +340,13 @@ func TestCommitAll(t *testing.T) {
 	} {
 		for name, text := range files {
 			if text == "" {
-				if err := os.Remove(w.path(name)); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, os.Remove(w.path(name)))
 				continue
 			}
 			w.write(name, text)
 		}
 		id, err := r.CommitAll(t.Context(), "words", "demo", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if head := w.git("rev-parse", "refs/heads/main"); head != id || w.git("rev-parse", "HEAD") != id {
 			t.Errorf("HEAD is %s, want %s", head, id)
 		}
@@ -418,15 +398,11 @@ func TestT84FiltersOfTheUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			for file, text := range map[string]string{home + "/.gitconfig": c.home, dir + "/.git/config": c.repo, dir + "/more": all} {
-				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, os.WriteFile(file, []byte(text), 0o666))
 			}
 			env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.Getenv("PATH")}
 			repo, err := gitstore.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			defer repo.Close()
 			s, err := repo.Settings(func(name string) string { return env[name] })
 			if err != nil || !maps.Equal(s.Attributes.Filters, c.want) || s.Attributes.Run == nil {

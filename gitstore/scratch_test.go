@@ -17,20 +17,14 @@ func TestT93ScratchBytes(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	settings := filepath.Join(t.TempDir(), "settings")
 	err := os.WriteFile(settings, []byte("[filter \"evil\"]\n\tsmudge = touch "+ran+"\n\trequired = true\n[core]\n\tautocrlf = true\n"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Setenv("GIT_CONFIG_GLOBAL", settings)
 	repo := w.open()
 	base, err := repo.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	git, dir := filepath.Join(t.TempDir(), "git"), t.TempDir()
 	_, err = repo.MakeScratch(t.Context(), base, git, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, content := range want {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != content {
 			t.Errorf("%s: %q, %v", name, got, err)

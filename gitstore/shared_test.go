@@ -55,17 +55,11 @@ func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
 	r.t.Helper()
 	ref := cmp.Or(r.ref, gitstore.LedgerRef)
 	l, err := w.open().Ledger(ref, o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	server, err := wire.Open(r.url, r.wire)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	shared, err := l.Share(gitstore.Place{Server: server, Ref: ref, Of: server.Remote()}, func(context.Context, int) {})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return shared
 }
 
@@ -105,9 +99,7 @@ func TestT52SharedSuite(t *testing.T) {
 
 func add(t *testing.T, s writing.Store, line string) {
 	t.Helper()
-	if err := storetest.AppendLine(s, line); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, storetest.AppendLine(s, line))
 }
 
 // TestSharedLeavesTheCloneAlone: no ref, no FETCH_HEAD, no shallow file, and of
@@ -158,9 +150,7 @@ func TestT10SharedList(t *testing.T) {
 	}
 	server.Reset()
 	snap, err := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context(), paths...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if all, err := lookup.Proposals(snap.Tree, patchID); err != nil || len(all) != 30 {
 		t.Errorf("%d listed, %v", len(all), err)
 	}
@@ -189,9 +179,7 @@ func TestSharedHostSize(t *testing.T) {
 	day := ledger.Day(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
 	s := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 	snap, err := s.Snapshot(t.Context(), day, "denied/00", "proposed/00")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := s.Append(t.Context(), snap.Tip, entryOf(30_000)); err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +227,7 @@ func TestSharedCacheGone(t *testing.T) {
 			for i := range 3 {
 				add(t, r.Open(), fmt.Sprint("later", i))
 			}
-			if err := os.RemoveAll(w.path(".git/countersign/ledgers")); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.RemoveAll(w.path(".git/countersign/ledgers")))
 			storetest.CheckLines(t, look(), []string{"line0", "line1", "line2", "later0", "later1", "later2"})
 		})
 	}
@@ -498,9 +484,7 @@ func TestSharedPages(t *testing.T) {
 		}
 	}
 	snap, err := s.Snapshot(t.Context(), paths...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := s.Append(t.Context(), snap.Tip, entries[last]); err != nil {
 		t.Fatal(err)
 	}

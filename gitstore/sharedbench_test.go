@@ -102,9 +102,7 @@ func newPushBench(b *testing.B, hostCommits int) *pushBench {
 	gitRun(b, b.TempDir(), nil, "clone", "-q", "--shared", "--no-checkout", "--single-branch", p.repo.Dir, p.clone)
 	gitRun(b, p.clone, nil, "remote", "set-url", "origin", p.url)
 	// What the clone borrows from is the host's history alone.
-	if err := os.Remove(filepath.Join(p.clone, ".git/objects/info/alternates")); err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, os.Remove(filepath.Join(p.clone, ".git/objects/info/alternates")))
 	gitRun(b, p.clone, nil, "fetch", "-q", p.repo.Dir, "main")
 	return p
 }
@@ -114,9 +112,7 @@ func (p *pushBench) reset() { gitRun(p.b, p.repo.Dir, nil, "update-ref", gitstor
 func (p *pushBench) fresh() string {
 	p.b.Helper()
 	dir := filepath.Join(p.b.TempDir(), "w")
-	if err := os.CopyFS(dir, os.DirFS(p.clone)); err != nil {
-		p.b.Fatal(err)
-	}
+	fatal(p.b, os.CopyFS(dir, os.DirFS(p.clone)))
 	return dir
 }
 
@@ -124,9 +120,7 @@ func (p *pushBench) fresh() string {
 func (p *pushBench) ours(dir string, stage int) time.Duration {
 	p.b.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		p.b.Fatal(err)
-	}
+	fatal(p.b, err)
 	if stage == 1 {
 		p.next++
 	}
@@ -134,9 +128,7 @@ func (p *pushBench) ours(dir string, stage int) time.Duration {
 	cmd.Env = append(os.Environ(), pushOne+"="+dir, pushURL+"="+p.url)
 	cmd.Stderr = os.Stderr
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		p.b.Fatal(err)
-	}
+	fatal(p.b, cmd.Run())
 	return time.Since(start)
 }
 

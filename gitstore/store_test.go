@@ -34,9 +34,7 @@ func TestT52StoreSuite(t *testing.T) {
 // add appends one line, which makes one commit.
 func (w work) add(line string) {
 	w.t.Helper()
-	if err := storetest.AppendLine(w.Open(), line); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, storetest.AppendLine(w.Open(), line))
 }
 
 func (w work) tip() string { return w.git("rev-parse", gitstore.LedgerRef) }
@@ -77,18 +75,14 @@ func TestCommit(t *testing.T) {
 func TestT52ProcessesLoseNothing(t *testing.T) {
 	w := newWork(t, nil)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var want []string
 	var cmds []*exec.Cmd
 	for p := range 4 {
 		cmd := exec.Command(self, fmt.Sprint(p))
 		cmd.Env = append(os.Environ(), appendTo+"="+w.dir)
 		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, cmd.Start())
 		cmds = append(cmds, cmd)
 		for i := range 5 {
 			want = append(want, fmt.Sprintf("%d-%d", p, i))
@@ -146,9 +140,7 @@ func TestT52StaleLock(t *testing.T) {
 	lock := ".git/" + gitstore.LedgerRef + ".lock"
 	w.write(lock, "")
 	snap, err := w.Open().Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, err = w.Open().Append(t.Context(), snap.Tip, writing.Entry{Files: map[string][]byte{"x": nil}})
 	if err == nil || !strings.HasPrefix(err.Error(), "the ledger is locked by ") || !strings.HasSuffix(err.Error(), "ledger.lock") || errors.Is(err, writing.ErrMoved) {
 		t.Errorf("%v", err)
@@ -159,9 +151,7 @@ func TestT52StaleLock(t *testing.T) {
 	if _, err := os.Stat(w.path(lock)); err != nil {
 		t.Errorf("somebody else's lock: %v", err)
 	}
-	if err := os.Remove(w.path(lock)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(w.path(lock)))
 	w.add("two")
 	if _, err := os.Stat(w.path(lock)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("our own lock stays behind: %v", err)
@@ -224,9 +214,7 @@ func TestT51DamagedPackedRefs(t *testing.T) {
 	w.git("pack-refs", "--all")
 	w.add("two")
 	packed, err := os.ReadFile(w.path(".git/packed-refs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tip := w.tip()
 	ledger := tip + " "
 	for _, data := range []string{"garbage\n", "\x00\x01", "PACK\x00\x00", ledger, ledger + "\n", "^" + ledger + "\n", "\n"} {
@@ -317,13 +305,9 @@ func TestAlternates(t *testing.T) {
 		w.git("clone", "--quiet", "--shared", ".", clone.dir)
 		repo := clone.open()
 		head, err := repo.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tree, err := repo.Tree(t.Context(), head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if data, err := fs.ReadFile(tree, "a"); err != nil || string(data) != "1\n" {
 			t.Errorf("packed %v: %q %v", pack, data, err)
 		}
@@ -342,14 +326,10 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	w.add("two")
 	repo := w.open()
 	base, err := repo.Tree(t.Context(), w.git("rev-parse", "main")) // it is packed: the packs are listed now
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s := ledgerAt(t, w.dir)
 	old, err := s.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.add("three")
 	w.git("repack", "-a", "-d", "--quiet")
 	w.git("prune-packed")

@@ -52,9 +52,7 @@ func advance(t *testing.T, s writing.Store, name, line string) {
 		files[ledger.Dir(id)+"/"+ledger.TransactionFile] = []byte(line + "\n")
 		return files, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 }
 
 // events returns the lines of a transaction in the remote's ledger.
@@ -255,9 +253,7 @@ func TestSigned(t *testing.T) {
 	a, b := r.clone(), r.clone()
 	for i, w := range []work{a, b} {
 		l, err := w.open().Ledger(gitstore.LedgerRef, signed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		advance(t, l, fmt.Sprint("tx", i), "1")
 	}
 	if _, err := r.sync(a, signed, false); err != nil {
@@ -287,17 +283,13 @@ func TestSigned(t *testing.T) {
 	}
 	other, _ := key(2)
 	l, err := b.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}, Sign: other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	advance(t, l, "another key", "1")
 	if _, err := r.sync(b, signed, false); !errors.Is(err, fault.Refused) {
 		t.Errorf("another's signature was replaced: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "allowed")
-	if err := os.WriteFile(file, []byte(allowed), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, []byte(allowed), 0o666))
 	bare := work{t, r.repo.Dir}
 	for _, commit := range strings.Fields(bare.git("rev-list", gitstore.LedgerRef+"~1")) {
 		bare.git("-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", commit)

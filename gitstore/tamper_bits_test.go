@@ -37,9 +37,7 @@ func TestT55BitFlips(t *testing.T) {
 			file = strings.TrimSuffix(file, ".pack") + ".idx"
 		}
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		at, bit := r.IntN(len(data)), r.IntN(8)
 		overwrite(t, file, at, data[at]^1<<bit)
 		what := fmt.Sprintf("%s byte %d bit %d", filepath.Base(file), at, bit)
@@ -65,17 +63,11 @@ func TestT55BitFlips(t *testing.T) {
 
 func overwrite(t *testing.T, file string, at int, b byte) {
 	t.Helper()
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(file, 0o644))
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, f.Close())
 }

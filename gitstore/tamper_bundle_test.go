@@ -82,9 +82,7 @@ func TestT78SameVerdict(t *testing.T) {
 		if err != nil && strings.HasSuffix(err.Error(), "could not") {
 			continue // such a small ledger has no place for it
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tried++
 		raw, err := f.bundle()
 		if errors.Is(err, packfile.ErrMissing) {
@@ -117,13 +115,9 @@ func TestT78SameVerdict(t *testing.T) {
 		t.Errorf("of %d kinds %d were tried and %d found", len(kinds), tried, found)
 	}
 	clean, err := s.forge(s.steps, len(s.steps), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	raw, err := clean.bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if r, err := s.asBundle(raw, known); err != nil || !r.OK || r.Signed != r.Commits || r.Commits != len(s.commits) {
 		t.Errorf("the sound ledger: %+v %v", r, err)
 	}
@@ -145,15 +139,11 @@ func (s *soundLedger) keep(t *testing.T, kind string, raw []byte, tip string, wa
 	}
 	name := filepath.Join(dir, strings.ReplaceAll(kind, "/", "_")+map[bool]string{true: "", false: " known"}[tip == ""])
 	doc, err := json.Marshal(map[string]any{"kind": kind, "signers": s.signersText, "tip": tip, "want": want})
-	if err := errors.Join(err, os.WriteFile(name+".bundle", raw, 0o666), os.WriteFile(name+".json", doc, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err, os.WriteFile(name+".bundle", raw, 0o666), os.WriteFile(name+".json", doc, 0o666)))
 }
 
 func text(t *testing.T, r audit.Result) string {
 	out, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(out)
 }

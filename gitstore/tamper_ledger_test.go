@@ -81,9 +81,7 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 	key := teststand.Ed25519(1)
 	text = "ci@example.org " + key.Public + "\n"
 	allowed, err := sshsig.ParseAllowedSigners([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return func(raw []byte) (string, error) { return key.Sign("git", raw), nil }, allowed, text
 }
 
@@ -93,9 +91,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]packfile.ID{}, of: map[string][]int{}}
 	s.sign, s.signers, s.signersText = signingKey(t)
 	entries, err := storetest.Lives(storetest.Mixed(lives)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tree := fstest.MapFS{}
 	for i, e := range entries {
 		st := step{files: map[string]file{}, message: e.Message, when: e.When}
@@ -113,9 +109,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	}
 	s.ids = slices.Sorted(maps.Keys(s.of))
 	f, err := s.forge(s.steps, 0, s.sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, id := range f.batch.IDs() {
 		s.objects[id], _ = f.batch.Get(id)
 	}
@@ -128,9 +122,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 		defer mu.Unlock()
 		s.audited[packfile.ID(c.ID)] = c
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return s
 }
 

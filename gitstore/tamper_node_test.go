@@ -38,9 +38,7 @@ func TestT78Wasm(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(file, data, 0o644))
 		return file
 	}
 	build := exec.Command("go", "run", "./cmd/countersign/internal/verifier/build", dir)
@@ -49,25 +47,17 @@ func TestT78Wasm(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	packed, err := os.ReadFile(filepath.Join(dir, "verify.wasm.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if len(packed) > mostWasm {
 		t.Errorf("the verifier has %d bytes, more than %d", len(packed), mostWasm)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	wasm, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	write("verify.wasm", wasm)
 	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s := newSoundLedgerOf(t, 27)
 	known := s.commits[len(s.commits)-1].String()
 	signers := write("signers", []byte(s.signersText))
@@ -76,9 +66,7 @@ func TestT78Wasm(t *testing.T) {
 	add := func(f *forge, raw []byte, tip string) {
 		args = append(args, write(fmt.Sprint(len(want)), raw), signers, tip)
 		r, err := f.asRepository(tip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		want = append(want, text(t, r))
 	}
 	for i, k := range slices.Concat(tamperers, forgers) {
@@ -91,21 +79,15 @@ func TestT78Wasm(t *testing.T) {
 		}
 	}
 	clean, err := s.forge(s.steps, len(s.steps), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	raw, err := clean.bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	add(clean, raw, known)
 	hostile := bytes.Clone(raw)
 	hostile[len(raw)/2] ^= 1
 	args = append(args, write("hostile", hostile), signers, known)
 	out, err := exec.Command(node, args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if len(lines) != len(want)+2 || len(want) < 40 {
 		t.Fatalf("%d answers to %d questions", len(lines)-1, len(want)+1)

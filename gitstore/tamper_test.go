@@ -31,9 +31,7 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 	}
 	s := newSoundLedgerOf(t, lives)
 	clean, err := s.forge(s.steps, len(s.steps), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if c, err := clean.audit(); err != nil || !c.found.OK || c.pages || c.memory {
 		t.Fatalf("the sound ledger: %v %+v", err, c)
 	}

@@ -29,9 +29,7 @@ func witnessKey(t testing.TB, name string, cosigns bool) (witness.Key, witness.S
 	seed := sha256.Sum256([]byte(name))
 	private := ed25519.NewKeyFromSeed(seed[:])
 	k, err := witness.NewKey(name, private.Public().(ed25519.PublicKey), cosigns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return k, func(message []byte) ([]byte, error) { return ed25519.Sign(private, message), nil }
 }
 
@@ -52,13 +50,9 @@ func treeOver(s source, tip packfile.ID) (*witness.Tree, error) {
 func (w *witnessedLedger) checkpoint(t testing.TB, tree *witness.Tree, n int64) []byte {
 	t.Helper()
 	root, err := tree.Root(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	raw, err := witness.Checkpoint{Origin: w.log.Name(), Size: n, Root: root}.SignLog(w.log, w.sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return raw
 }
 
@@ -78,22 +72,16 @@ func newWitnessed(t testing.TB, s *soundLedger) *witnessedLedger {
 		t.Fatal(err)
 	}
 	tree, err := treeOver(s.objects, s.commits[len(s.commits)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	old := int64(0)
 	for _, n := range []int64{tree.Size() / 3, tree.Size()} {
 		note := w.checkpoint(t, tree, n)
 		proof, err := tree.Consistency(old, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		request := witness.Request{Old: old, Proof: proof, Note: note}.Body()
 		for i := range 2 {
 			next, line, err := w.state[i].Add(request, []witness.Key{w.log}, w.cosigner[i], n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			w.state[i], note = next, append(note, line...)
 		}
 		w.kept, old = append(w.kept, note), n
@@ -118,21 +106,15 @@ func TestT51T79ForgersAndWitnesses(t *testing.T) {
 	s := newSoundLedgerOf(t, 27)
 	w := newWitnessed(t, s)
 	sound, err := treeOver(s.objects, s.commits[len(s.commits)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, k := range forgers {
 		if strings.HasPrefix(k.name, "an approval added at the tip") {
 			continue // it only adds: that is for signatures to tell
 		}
 		f, what, err := s.tamper(k, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tree, err := treeOver(f, f.tip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if f.tip == s.commits[len(s.commits)-1] {
 			continue // it changed nothing
 		}
@@ -143,9 +125,7 @@ func TestT51T79ForgersAndWitnesses(t *testing.T) {
 		note := w.checkpoint(t, tree, tree.Size())
 		for name, kept := range map[string][][]byte{"none": nil, "a new one": {note}, "an old one": {w.kept[0]}} {
 			r, err := w.file.Check(kept, tree, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			fits := name == "an old one" && sameStart(sound, tree, sound.Size()/3)
 			if (len(r.Found) == 0) != fits || r.Covered > sound.Size()/3 {
 				t.Errorf("%s (%s), %s: %+v", k.name, what, name, r)
@@ -155,9 +135,7 @@ func TestT51T79ForgersAndWitnesses(t *testing.T) {
 		for i, state := range w.state {
 			for _, old := range []int64{0, 1, sound.Size() / 3, sound.Size()} {
 				proof, err := tree.Consistency(min(old, tree.Size()), tree.Size())
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				_, line, err := state.Add(witness.Request{Old: old, Proof: proof, Note: note}.Body(), []witness.Key{w.log}, w.cosigner[i], 99)
 				if err == nil && i < 2 {
 					t.Errorf("%s (%s): witness %d signs it", k.name, what, i)

@@ -14,13 +14,9 @@ func headTree(t *testing.T, w work) fs.FS {
 	t.Helper()
 	repo := w.open()
 	head, err := repo.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tree, err := repo.Tree(t.Context(), head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return tree
 }
 
@@ -126,12 +122,8 @@ func TestT61MissingObject(t *testing.T) {
 				w := newWork(t, map[string]string{"a/b": "1\n", "c": "2\n"})
 				repo := w.open()
 				head, err := repo.Head(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := damage.do(w.object(c.rev)); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
+				fatal(t, damage.do(w.object(c.rev)))
 				tree, err := repo.Tree(t.Context(), head)
 				if err == nil {
 					_, err = fs.ReadFile(tree, c.read)
@@ -157,13 +149,9 @@ func TestT61MissingObject(t *testing.T) {
 func TestT57WrongObject(t *testing.T) {
 	w := newWork(t, map[string]string{"a": "1\n", "b": "2\n"})
 	good, err := os.ReadFile(w.object("HEAD:b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	file := w.object("HEAD:a")
-	if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, good, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, good, 0o600)))
 	if data, err := fs.ReadFile(headTree(t, w), "a"); err == nil {
 		t.Errorf("read %q", data)
 	}

@@ -13,7 +13,12 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // repository is one that the real git works on, with no configuration but its
 // own.
@@ -43,20 +48,14 @@ func (r repository) git(stdin string, args ...string) string {
 func (r repository) write(name string, data []byte) {
 	r.t.Helper()
 	name = filepath.Join(r.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, os.MkdirAll(filepath.Dir(name), 0o755))
+	fatal(r.t, os.WriteFile(name, data, 0o644))
 }
 
 func (r repository) read(name string) []byte {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(name)))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return data
 }
 
@@ -135,9 +134,7 @@ func TestIdentHidesNothing(t *testing.T) {
 	r := newRepository(t)
 	r.write(".gitattributes", []byte("*.sh ident\n"))
 	form, err := r.rules(Attributes{}).Form(t.Context(), "run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	blob := []byte("echo $Id$\n")
 	out, err := form.Checkout(blob)
 	if err != nil || !form.Same(out, blob) || !form.Same(blob, blob) {
@@ -190,9 +187,7 @@ func TestMatrix(t *testing.T) {
 			r.git(entries.String(), "update-index", "--index-info")
 			r.git("", "checkout-index", "-a", "-f")
 			rules := r.rules(set)
-			if err := rules.Ask(t.Context(), strings.Fields(r.git("", "ls-files", "a*"))); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, rules.Ask(t.Context(), strings.Fields(r.git("", "ls-files", "a*"))))
 			want := map[string]string{}
 			for a, line := range attributeLines {
 				for i, blob := range texts {
@@ -257,18 +252,14 @@ func TestAttributes(t *testing.T) {
 	r.write(".gitattributes", []byte("* -text\n")) // of the working tree alone
 	t.Setenv("HOME", t.TempDir())
 	home := filepath.Join(os.Getenv("HOME"), ".config", "git")
-	if err := errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(filepath.Join(home, "attributes"), []byte("*.h eol=crlf\n"), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(filepath.Join(home, "attributes"), []byte("*.h eol=crlf\n"), 0o666)))
 	tree := map[string]string{
 		".gitattributes": "[attr]mine eol=crlf ident\n*.t mine\n*.i -text\n*.u text\n\"q\\303\\251 x\" eol=lf\n", "a/b/.gitattributes": "*.t !ident\n", "a/.gitattributes/x": "* ident\n",
 	}
 	ask := func(names ...string) (out []FileForm) {
 		t.Helper()
 		said, err := Command{Dir: r.dir}.Config(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		rules := NewAttributes(said, filepath.Join(r.dir, ".git"), r.dir, "", true).Rules(func(name string) ([]byte, error) {
 			if data, found := tree[name]; found {
 				return []byte(data), nil
@@ -277,9 +268,7 @@ func TestAttributes(t *testing.T) {
 		})
 		for _, name := range names {
 			f, err := rules.Form(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			out = append(out, f)
 		}
 		return out

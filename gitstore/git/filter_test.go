@@ -18,14 +18,10 @@ func runner(t *testing.T) git.FilterRunner {
 	t.Helper()
 	tree := t.TempDir()
 	for _, name := range []string{"planted", "cat", "sh"} {
-		if err := teststand.WriteFile(filepath.Join(tree, name), []byte("#!/bin/sh\necho planted\n")); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, teststand.WriteFile(filepath.Join(tree, name), []byte("#!/bin/sh\necho planted\n")))
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(tree, link); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Symlink(tree, link))
 	t.Chdir(tree)
 	return git.FilterRunner{Worktree: tree, Path: strings.Join([]string{"", ".", tree, link, os.Getenv("PATH")}, string(os.PathListSeparator))}
 }

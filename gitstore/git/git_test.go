@@ -20,18 +20,14 @@ func TestT95NothingOfTheRepositoryRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := filepath.Join(dir, "evil")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n: > '"+ran+"'\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(script, []byte("#!/bin/sh\n: > '"+ran+"'\n"), 0o777))
 	config := "[core]\n\tfsmonitor = " + script + "\n\thooksPath = " + dir + "\n\tpager = " + script + "\n[pager]\n\trev-parse = true\n\tstatus = true\n" +
 		"[alias]\n\trev-parse = !" + script + "\n"
 	file, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = file.WriteString(config)
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err, file.Close()))
 	t.Setenv("GIT_DIR", t.TempDir())
 	t.Setenv("GIT_PAGER", script)
 	t.Setenv("GIT_TRACE2", ran)
@@ -69,14 +65,10 @@ func TestT95ConfigScope(t *testing.T) {
 		filepath.Join(dir, ".git", "config.worktree"): "[filter \"a=b.c\"]\n\tSmudge = \"x\\nscope\"\n",
 		filepath.Join(dir, "own"):                     "[filter \"F\"]\n\tclean = evil\n\tsmudge =\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	said, err := git.Command{Dir: dir, Env: []string{"HOME=" + home, "XDG_CONFIG_HOME=", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=filter.e.clean", "GIT_CONFIG_VALUE_0=here"}}.Config(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var got []string
 	for _, s := range said {
 		if strings.HasPrefix(s.Key, "filter.") {

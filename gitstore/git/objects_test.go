@@ -90,9 +90,7 @@ func (s stored) pack(args ...string) string {
 // overwrite replaces a file that git made read-only.
 func overwrite(t *testing.T, file string, data []byte) {
 	t.Helper()
-	if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, data, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, data, 0o600)))
 }
 
 // reads fails the test unless every object is read, by several goroutines.
@@ -158,21 +156,15 @@ func TestObjects(t *testing.T) {
 	t.Run("a multi-pack index", check)
 	t.Run("index of version 1", func(t *testing.T) {
 		pack := s.pack()
-		if err := os.Remove(pack + ".idx"); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Remove(pack+".idx"))
 		s.git("", "index-pack", "--index-version=1", "-o", pack+".idx", pack+".pack")
 		check(t)
 	})
 	t.Run("loose", func(t *testing.T) {
 		pack := s.pack()
 		data, err := os.ReadFile(pack + ".pack")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.Remove(pack+".idx"), os.Remove(pack+".pack")); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
+		fatal(t, errors.Join(os.Remove(pack+".idx"), os.Remove(pack+".pack")))
 		s.git(string(data), "unpack-objects", "-q")
 		check(t)
 	})
@@ -185,9 +177,7 @@ func TestObjects(t *testing.T) {
 		}
 		o.Restart()
 		s.reads(o, ids)
-		if err := o.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, o.Close())
 	})
 }
 
@@ -198,9 +188,7 @@ func TestT95LyingObjects(t *testing.T) {
 		s := newStored(t)
 		right, wrong := s.write("approved"), s.write("forged")
 		data, err := os.ReadFile(s.loose(wrong))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		overwrite(t, s.loose(right), data)
 		refused(t, s.open(), right)
 	})
@@ -222,9 +210,7 @@ func TestT95LyingObjects(t *testing.T) {
 		s.git("", "update-ref", "refs/tags/b", wrong.String())
 		file := s.pack() + ".idx"
 		idx, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		count := int(binary.BigEndian.Uint32(idx[8+255*4:]))
 		place := func(id packfile.ID) []byte {
 			names := idx[8+256*4:]
@@ -252,9 +238,7 @@ func TestT95LyingObjects(t *testing.T) {
 		ids := s.ids()
 		file := s.pack() + ".pack"
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for i := 12; i < len(data)-20; i++ {
 			data[i] ^= 0x55
 		}
@@ -278,9 +262,7 @@ func TestT95LyingObjects(t *testing.T) {
 	t.Run("alternates that lead nowhere", func(t *testing.T) {
 		s := newStored(t)
 		ids := s.ids()
-		if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte("/nowhere\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte("/nowhere\n"), 0o666))
 		refused(t, s.open(), nowhere)
 		s.reads(s.open(), ids)
 	})
@@ -288,16 +270,10 @@ func TestT95LyingObjects(t *testing.T) {
 		s, outside := newStored(t), newStored(t)
 		wrong := outside.write("forged")
 		data, err := os.ReadFile(outside.loose(wrong))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		file := outside.loose(nowhere)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, data, 0o444)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, data, 0o444)))
+		fatal(t, os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666))
 		o := s.open()
 		refused(t, o, nowhere)
 		s.reads(o, []packfile.ID{wrong}) // which has its own name
@@ -342,9 +318,7 @@ func TestT95UnreadableObjects(t *testing.T) {
 		unreadable("what the borrowed directory has", func(s stored) (string, packfile.ID) {
 			outside := newStored(t)
 			id := outside.write("approved")
-			if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666))
 			return outside.loose(id), id
 		})
 	}
@@ -355,9 +329,7 @@ func TestT95PatientForAWhile(t *testing.T) {
 	s := newStored(t)
 	git.Impatient(t)
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o777))
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	refused(t, s.open(), nowhere)
 	if _, _, err := (git.Command{Dir: s.dir}).Soon(t.Context()); err == nil || !strings.Contains(err.Error(), "has not answered") {
@@ -384,9 +356,7 @@ func TestT95CloseBesideQuestions(t *testing.T) {
 			})
 		}
 		s.reads(s.open(), ids[:1])
-		if err := o.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, o.Close())
 		all.Wait()
 		if o.Running() {
 			t.Error("a process is running after Close")
@@ -448,9 +418,7 @@ func TestT95ObjectsOfAnotherGit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()
 			script := "#!/bin/sh\nread -r command id\n" + answer + "\n"
-			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777))
 			t.Setenv("PATH", bin+string(filepath.ListSeparator)+path)
 			refused(t, s.open(), id)
 		})
@@ -458,13 +426,9 @@ func TestT95ObjectsOfAnotherGit(t *testing.T) {
 	// One that dies once is replaced.
 	bin, real := t.TempDir(), filepath.Join(t.TempDir(), "once")
 	program, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	script := fmt.Sprintf("#!/bin/sh\nmkdir %s 2>/dev/null && exit 1\nexec %s \"$@\"\n", real, program)
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777))
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+path)
 	s.reads(s.open(), []packfile.ID{id})
 	t.Setenv("PATH", t.TempDir())
@@ -477,15 +441,11 @@ func TestT95ObjectsOfAnotherGit(t *testing.T) {
 func TestIndex(t *testing.T) {
 	s := newStored(t)
 	data, err := os.ReadFile(s.pack() + ".pack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	o := &git.Objects{Dir: t.TempDir()}
 	absent(t, o, s.ids()[0])
 	held, err := o.Index(t.Context(), bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s.reads(o, s.ids())
 	if _, err := os.Stat(string(held) + ".keep"); err != nil {
 		t.Error(err)
@@ -516,9 +476,7 @@ func TestT80MissedWhilePacksChange(t *testing.T) {
 		o, bin := &git.Objects{Dir: t.TempDir()}, t.TempDir()
 		pack := filepath.Join(o.Dir, "pack")
 		script := fmt.Sprintf("#!/bin/sh\ncd %s\nn=0\n: > 0.idx\nwhile read word id; do mv $n.idx $((n+1)).idx; n=$((n+1)); if [ $n -lt %d ]; then echo \"$id missing\"; else printf '%%s blob 5\\nthere\\n' \"$id\"; fi; done\n", pack, at.missed)
-		if err := errors.Join(err, os.Mkdir(pack, 0o777), os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(err, os.Mkdir(pack, 0o777), os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777)))
 		t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 		if found, err := o.View(id); string(found.Data) != at.want || (at.want == "") != (err != nil) || errors.Is(err, packfile.ErrMissing) {
 			t.Errorf("%d: %q, %v", at.missed, found.Data, err)

@@ -11,6 +11,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // contents are the objects of a batch as Get returns them.
 func (b *Batch) contents() map[ID]Object {
 	out := map[ID]Object{}
@@ -100,9 +107,7 @@ func TestJoin(t *testing.T) {
 				}
 				for range min(c.each, len(objects)) {
 					id, err := some.AddOn(objects[0], base)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal(t, err)
 					want[id], base, objects = objects[0], id, objects[1:]
 				}
 				all.Join(&some)
@@ -131,9 +136,7 @@ func TestHintsOnly(t *testing.T) {
 	want := map[ID]Object{}
 	add := func(o Object, base ID) ID {
 		id, err := b.AddOn(o, base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		want[id] = o
 		return id
 	}
@@ -169,18 +172,14 @@ func TestEncode(t *testing.T) {
 	}
 	before := r.write(book.batch)
 	data, err := book.batch.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	file := string(before)
 	onDisk, err := os.ReadFile(file + ".pack")
 	if err != nil || !bytes.Equal(data, onDisk) {
 		t.Fatalf("%d bytes, on the disk %d: %v", len(data), len(onDisk), err)
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := os.Remove(file + ext); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Remove(file+ext))
 	}
 	if again, err := os.ReadFile(string(r.write(book.batch)) + ".pack"); err != nil || !bytes.Equal(again, data) {
 		t.Errorf("written again it is other bytes: %v", err)

@@ -44,9 +44,7 @@ func newRepo(t testing.TB) repo {
 	text := strings.Repeat("a line of a file\n", 200)
 	for _, more := range []string{"one", "two", "three"} {
 		text += more + "\n"
-		if err := os.WriteFile(filepath.Join(r.dir, "file"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(r.dir, "file"), []byte(text), 0o644))
 		r.git("add", ".")
 		r.git("commit", "-qm", more)
 	}
@@ -64,9 +62,7 @@ func (r repo) bundle(args ...string) []byte {
 	}
 	r.git(append([]string{"bundle", "create", "-q", version, file}, args...)...)
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return raw
 }
 
@@ -139,9 +135,7 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	b, err := readBytes(r.bundle("--all"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := b.Ref(""); err == nil {
 		t.Error("one of several refs was taken")
 	}
@@ -256,25 +250,17 @@ func FuzzRead(f *testing.F) {
 func TestWrite(t *testing.T) {
 	r := newRepo(t)
 	from, err := readBytes(r.bundle("main"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	batch, err := from.Objects().Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var out bytes.Buffer
 	tip := packfile.ParseID(r.git("rev-parse", "main"))
 	pack := func(w io.Writer) error { _, err := w.Write(batch); return err }
-	if err := packfile.WriteBundle(&out, pack, packfile.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, packfile.WriteBundle(&out, pack, packfile.Ref{Name: "refs/agent/ledger", ID: tip}))
 	other := repo{t, t.TempDir()}
 	other.git("init", "-q", "--bare")
 	file := filepath.Join(other.dir, "x.bundle")
-	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, out.Bytes(), 0o644))
 	other.git("bundle", "verify", "-q", file)
 	other.git("fetch", "-q", file, "refs/agent/*:refs/agent/*")
 	other.git("fsck", "--strict", "--full")

@@ -37,9 +37,7 @@ func (r repo) packObjects(revs string, args ...string) []byte {
 	cmd := exec.Command("git", append([]string{"-c", "pack.threads=1"}, append(args, "--stdout", "--revs", "-q")...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = r.dir, strings.NewReader(revs), os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return out
 }
 
@@ -74,9 +72,7 @@ func TestDecode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := decodeBytes(c.pack, noBase)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			newRepo(t).same(b, all)
 		})
 	}
@@ -235,18 +231,14 @@ func (r repo) indexPack(pack []byte) []string {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	file := filepath.Join(dir, "x.pack")
-	if err := os.WriteFile(file, pack, 0o666); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, os.WriteFile(file, pack, 0o666))
 	cmd := exec.Command("git", "index-pack", file)
 	cmd.Dir = r.dir
 	if cmd.Run() != nil {
 		return nil
 	}
 	idx, err := os.ReadFile(filepath.Join(dir, "x.idx"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	out := []string{}
 	for _, line := range strings.Fields(r.git(string(idx), "show-index")) {
 		if len(line) == 40 && !slices.Contains(out, line) {
@@ -261,9 +253,7 @@ func TestDecodeBombs(t *testing.T) {
 	defer func(was Limits) { limits = was }(limits)
 	zeros := make([]byte, 1<<20)
 	w := getWriter()
-	if err := w.deflate(Object{plumbing.BlobObject, zeros}); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, w.deflate(Object{plumbing.BlobObject, zeros}))
 	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(zeros))}}, 0, nil), w.buf.Bytes()...)
 	w.put()
 	bigID, _ := Object{plumbing.BlobObject, zeros}.ID(SHA1)
@@ -389,9 +379,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		b.pack = nil
 		data, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		again, err := decodeBytes(data, noBase)
 		if err != nil || !slices.Equal(sortedIDs(again), sortedIDs(b)) {
 			t.Errorf("%v, after writing %v: %v", b.IDs(), again, err)
@@ -425,9 +413,7 @@ func BenchmarkDecode(b *testing.B) {
 		book.commit()
 	}
 	pack, err := book.batch.Encode()
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	var ours, theirs time.Duration
 	for range b.N {
 		start := time.Now()
@@ -437,9 +423,7 @@ func BenchmarkDecode(b *testing.B) {
 		ours += time.Since(start)
 		start = time.Now()
 		parser, err := gogit.NewParserWithStorage(gogit.NewScanner(bytes.NewReader(pack)), memory.NewStorage())
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, err)
 		if _, err := parser.Parse(); err != nil {
 			b.Fatal(err)
 		}

@@ -14,9 +14,7 @@ import (
 func stored(tb testing.TB, data []byte) []byte {
 	w := getWriter()
 	defer w.put()
-	if err := w.deflate(Object{plumbing.BlobObject, data}); err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, w.deflate(Object{plumbing.BlobObject, data}))
 	return bytes.Clone(w.buf.Bytes())
 }
 

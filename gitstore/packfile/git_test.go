@@ -53,18 +53,14 @@ func (r repo) objects() string { return filepath.Join(r.dir, ".git", "objects") 
 func (r repo) write(b *Batch) Held {
 	r.t.Helper()
 	held, err := Write(r.objects(), b)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return held
 }
 
 // packs are the paths of the packs that have an index, without extensions.
 func (r repo) packs() (out []string) {
 	found, err := filepath.Glob(filepath.Join(r.objects(), "pack", "*.idx"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	for _, idx := range found {
 		out = append(out, strings.TrimSuffix(idx, ".idx"))
 	}
@@ -112,9 +108,7 @@ func (r repo) all() map[ID]Object {
 			r.t.Fatal(err)
 		}
 		k, err := plumbing.ParseObjectType(kind)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		fatal(r.t, err)
 		out[ParseID(id)] = Object{k, data[:size]}
 	}
 }

@@ -51,9 +51,7 @@ func (b *book) commit() {
 		objects[i] = Object{plumbing.BlobObject, []byte(f.text)}
 	}
 	ids, err := b.batch.Add(objects...)
-	if err != nil {
-		b.tb.Fatal(err)
-	}
+	fatal(b.tb, err)
 	var tree []byte
 	for i, f := range files {
 		tree = putEntry(tree, f.mode, f.name, ids[i])
@@ -64,9 +62,7 @@ func (b *book) commit() {
 		id = b.put(path, putEntry(b.trees[path], "40000", dir[depth], id))
 	}
 	b.tip, err = b.batch.AddOn(Object{plumbing.CommitObject, b.text(id)}, None)
-	if err != nil {
-		b.tb.Fatal(err)
-	}
+	fatal(b.tb, err)
 	b.n++
 }
 
@@ -83,9 +79,7 @@ func message(n int) string { return fmt.Sprintf("propose %d: a change\n", n) }
 
 func (b *book) put(path string, tree []byte) ID {
 	id, err := b.batch.AddOn(Object{plumbing.TreeObject, tree}, b.ids[path])
-	if err != nil {
-		b.tb.Fatal(err)
-	}
+	fatal(b.tb, err)
 	b.trees[path], b.ids[path] = tree, id
 	return id
 }

@@ -45,9 +45,7 @@ func TestWrite(t *testing.T) {
 			var b Batch
 			objects := append(blobs(n-1), Object{plumbing.TreeObject, nil})
 			ids, err := b.Add(objects...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			held := r.write(&b)
 			want := map[ID]Object{}
 			for i, id := range ids {
@@ -135,9 +133,7 @@ func TestWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, nil, 0o666))
 	if _, err := Write(file, &b); err == nil {
 		t.Error("written to nowhere")
 	}
@@ -165,9 +161,7 @@ func TestT80Sweep(t *testing.T) {
 	killed, young, theirs, unfinished := packs[0], packs[1], packs[2], packs[3]
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	must(os.Chmod(string(theirs)+".keep", 0o600))
 	must(os.WriteFile(string(theirs)+".keep", []byte("mine\n"), 0o600))

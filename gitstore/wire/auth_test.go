@@ -18,12 +18,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const secret = "s3cret-t0ken"
@@ -75,9 +76,7 @@ func TestAuthorization(t *testing.T) {
 	want := wire.Basic("x-access-token", secret)
 	srv, side := httpSide(t, teststand.Options{Authorization: want})
 	extra, err := wire.ExtraHeader("AUTHORIZATION: " + want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	next, pack := side.repo.Pack(packfile.None, map[string]string{"a": "1"})
 	for name, s := range map[string]*wire.Server{
 		"header":      open(t, side.url, wire.Options{Authorization: want}),
@@ -260,9 +259,7 @@ func newSSHServer(t *testing.T) (s sshServer, key []byte) {
 	}}
 	config.AddHostKey(host)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	dir := t.TempDir()
 	s = sshServer{l.Addr().String(), filepath.Join(dir, "key"), filepath.Join(dir, "known_hosts")}
@@ -316,14 +313,10 @@ func serveSSH(conn net.Conn, config *ssh.ServerConfig) {
 func newKey(t *testing.T) (ssh.Signer, []byte) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	block, err1 := ssh.MarshalPrivateKey(key, "")
 	signer, err2 := ssh.NewSignerFromKey(key)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err1, err2))
 	return signer, pem.EncodeToMemory(block)
 }
 
@@ -379,9 +372,7 @@ func TestSSHKeys(t *testing.T) {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(b)
 }
 
@@ -389,22 +380,14 @@ func readFile(t *testing.T, name string) string {
 func startAgent(t *testing.T, pem []byte) (socket string) {
 	t.Helper()
 	key, err := ssh.ParseRawPrivateKey(pem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	ring := agent.NewKeyring()
-	if err := ring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, ring.Add(agent.AddedKey{PrivateKey: key}))
 	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -45,9 +45,7 @@ func TestT61PushFaults(t *testing.T) {
 			}
 			applied := strings.HasSuffix(string(f.Kind), "after") || f.Kind == teststand.CutAnswer || f.Kind == teststand.Truncate
 			tip, err := s.Tip(t.Context(), ledger)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if applied && tip != next || !applied && tip != old {
 				t.Errorf("applied should be %v; at %s, old %s, next %s", applied, tip, old, next)
 			}
@@ -481,9 +479,7 @@ func release(dir string) {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // A server that does not answer ends in an error at the timeout.

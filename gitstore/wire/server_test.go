@@ -38,9 +38,7 @@ func open(t *testing.T, url string, o wire.Options) *wire.Server {
 		o.Timeout = 20 * time.Second
 	}
 	s, err := wire.Open(url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -101,9 +99,7 @@ func everySide(t *testing.T, f func(t *testing.T, s side)) {
 func mustTip(t *testing.T, s *wire.Server, ref string, want packfile.ID) {
 	t.Helper()
 	got, err := s.Tip(t.Context(), ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got != want {
 		t.Fatalf("%s is at %s, want %s", ref, got, want)
 	}
@@ -111,9 +107,7 @@ func mustTip(t *testing.T, s *wire.Server, ref string, want packfile.ID) {
 
 func mustPush(t *testing.T, s *wire.Server, old, next packfile.ID, pack []byte) {
 	t.Helper()
-	if err := s.Push(t.Context(), ledger, old, next, pack); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, s.Push(t.Context(), ledger, old, next, pack))
 }
 
 // unpack gives a pack to git and returns the repository that has it.
@@ -121,9 +115,7 @@ func unpack(t *testing.T, pack []byte) teststand.Repo {
 	t.Helper()
 	r := teststand.Bare(t, filepath.Join(t.TempDir(), "unpacked"))
 	file := filepath.Join(r.Dir, "objects", "pack", "it.pack")
-	if err := os.WriteFile(file, pack, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, pack, 0o600))
 	r.Git("index-pack", file)
 	return r
 }
@@ -166,9 +158,7 @@ func TestRound(t *testing.T) {
 		}
 
 		all, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []packfile.ID{second}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got := unpack(t, all)
 		if log := got.Git("rev-list", "--objects", "--no-object-names", second.String()); len(strings.Fields(log)) != 11 {
 			t.Errorf("fetched\n%s", log)
@@ -246,9 +236,7 @@ func TestFetchTo(t *testing.T) {
 		s := side.open(t)
 		req := wire.FetchRequest{Wants: []packfile.ID{tip}}
 		var out strings.Builder
-		if err := s.FetchTo(t.Context(), req, &out); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, s.FetchTo(t.Context(), req, &out))
 		unpack(t, []byte(out.String()))
 		if err := s.FetchTo(t.Context(), req, full{}); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("a writer that fails: %v", err)
@@ -322,9 +310,7 @@ func TestManyRefs(t *testing.T) {
 		for i := range 20000 {
 			packed.WriteString(tip.String() + " refs/heads/" + padded(i) + "\n")
 		}
-		if err := os.WriteFile(filepath.Join(side.repo.Dir, "packed-refs"), []byte(packed.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(side.repo.Dir, "packed-refs"), []byte(packed.String()), 0o600))
 		mustTip(t, side.open(t), ledger, tip)
 	})
 }

@@ -33,9 +33,7 @@ echo >>'`+dir+`/calls'
 for last; do :; done
 eval "$last"
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return program, func() string {
 		raw, err := os.ReadFile(filepath.Join(dir, "calls"))
 		_ = os.Remove(filepath.Join(dir, "calls"))
@@ -131,9 +129,7 @@ func TestT84Dashes(t *testing.T) {
 // What ssh says is shown without what a terminal would heed.
 func TestSSHWords(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "ssh")
-	if err := teststand.WriteFile(program, []byte("#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, teststand.WriteFile(program, []byte("#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")))
 	s := open(t, "host:r", wire.Options{SSH: wire.SSH{Program: program}})
 	_, tip := s.Tip(t.Context(), ledger)
 	push := s.Push(t.Context(), ledger, packfile.None, packfile.ParseID("1234567890123456789012345678901234567890"), []byte("PACK"))
