@@ -12,7 +12,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 var (
 	thePatch = canon.Hex([]byte("the patch"))
@@ -88,9 +92,7 @@ func adjust(t *testing.T, d *ledger.ApprovalDecision, word string) {
 		d.Source.CreatedAt = value
 	case "at":
 		ago, err := time.ParseDuration(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		d.Source.CreatedAt = ledger.FormatTime(noon.Add(-ago))
 	default:
 		t.Fatalf("what is %s?", word)
@@ -119,9 +121,7 @@ func record(t *testing.T, proposer ledger.Actor, decisions []ledger.ApprovalDeci
 		events = append(events, q, &d)
 	}
 	for _, e := range events {
-		if err := log.Append(noon, e); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(noon, e))
 	}
 	return log
 }
@@ -170,9 +170,7 @@ func judgeAll(t *testing.T, rows []situation) {
 			if s.policy == "" {
 				p, err = policy.Default(), nil
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			c := newCase(t, p, s.paths, s.said)
 			if s.edit != nil {
 				s.edit(&c)
@@ -419,9 +417,7 @@ func TestStale(t *testing.T) {
 func TestMissing(t *testing.T) {
 	const file = "{approvals: {required: 2}, protected: [{paths: [/x/], users: [ada]}, {paths: ['*.sql'], required: 2}]}"
 	p, err := policy.Parse("x", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, c := range []struct{ paths, said, want string }{
 		{"a", "", "fileChange fileChange"},
 		{"a", "ada", "fileChange"},

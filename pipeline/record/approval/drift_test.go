@@ -66,9 +66,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := policy.Parse("x.yml", []byte(c.policy))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			the := newCase(t, p, "", c.said)
 			looked := 0
 			if c.drift != nil {
@@ -138,9 +136,7 @@ func TestDriftRedone(t *testing.T) {
 				if meta, ok := p.(*ledger.Meta); ok && i == 0 {
 					meta.BaseCommit = reviewed
 				}
-				if err := log.Append(noon, p); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, log.Append(noon, p))
 			}
 			by := forge.PolicyDoc(c.policy, strings.Repeat("a", 40), true)
 			start := &ledger.ApplyStart{
@@ -156,14 +152,10 @@ func TestDriftRedone(t *testing.T) {
 			dir := fstest.MapFS{}
 			store := func(kind string, value any) {
 				line, err := canon.Line(value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				file := ledger.ArtifactFile(canon.Hex(line))
 				dir[file] = &fstest.MapFile{Data: line}
-				if err := log.Append(noon, &ledger.ArtifactStored{TransactionID: start.TransactionID, ArtifactID: canon.Hex(line), Kind: kind, Path: file, StoredSHA256: canon.Sum(line)}); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, log.Append(noon, &ledger.ArtifactStored{TransactionID: start.TransactionID, ArtifactID: canon.Hex(line), Kind: kind, Path: file, StoredSHA256: canon.Sum(line)}))
 			}
 			store(approval.KindPolicy, by)
 			if doc.Schema != "" {
@@ -176,9 +168,7 @@ func TestDriftRedone(t *testing.T) {
 				events = append(events, &ledger.ApplyComplete{TransactionID: start.TransactionID, ApplyID: "apply_1", Outcome: "FAILED"}, &second)
 			}
 			for _, p := range events {
-				if err := log.Append(noon, p); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, log.Append(noon, p))
 			}
 			found := new(approval.Policies).Record(dir, log).Redo()
 			switch {

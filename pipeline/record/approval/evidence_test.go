@@ -147,9 +147,7 @@ func TestT47Redacted(t *testing.T) {
 	a := approval.Access{Permission: "write", Role: "write"}
 	clean := func(doc approval.StatementDoc) (approval.StatementDoc, bool) {
 		raw, err := canon.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		out, err := secret.Default().JSON(raw, writing.IsTyped)
 		var back approval.StatementDoc
 		if err != nil || canon.Unmarshal(out, &back) != nil {

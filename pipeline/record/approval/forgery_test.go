@@ -44,9 +44,7 @@ func keygen(t *testing.T, name string, options ...string) teststand.Signer {
 	}
 	run(nil, append([]string{"-q", "-N", "", "-C", "", "-f", key}, options...)...)
 	public, err := os.ReadFile(key + ".pub")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return teststand.Signer{Name: name, Public: strings.TrimSpace(string(public)), Sign: func(namespace string, message []byte) string {
 		return run(message, "-q", "-Y", "sign", "-n", namespace, "-f", key)
 	}}
@@ -209,9 +207,7 @@ func TestT73Forgeries(t *testing.T) {
 		}
 		for n := range 6 { // of any part
 			blob, err := base64.StdEncoding.DecodeString(strings.NewReplacer("-----BEGIN SSH SIGNATURE-----", "", "-----END SSH SIGNATURE-----", "", "\n", "").Replace(good.Armored))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			blob[len(blob)*n/6] ^= 1 << n
 			doc := good
 			doc.Armored = "-----BEGIN SSH SIGNATURE-----\n" + wrap70(base64.StdEncoding.EncodeToString(blob)) + "-----END SSH SIGNATURE-----\n"
@@ -266,9 +262,7 @@ func verifyWithKeygen(t *testing.T, by teststand.Signer, s approval.Signature) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"allowed": "ada " + by.Public + "\n", "sig": s.Armored} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	cmd := exec.Command("ssh-keygen", "-Y", "verify", "-n", approval.Namespace, "-f", filepath.Join(dir, "allowed"), "-I", "ada", "-s", filepath.Join(dir, "sig"))
 	cmd.Stdin = bytes.NewReader(s.Statement.Bytes())
@@ -281,20 +275,14 @@ func verifyWithKeygen(t *testing.T, by teststand.Signer, s approval.Signature) {
 func rsaWithSHA1(t *testing.T) teststand.Signer {
 	t.Helper()
 	private, err := rsa.GenerateKey(random{rand.NewChaCha8([32]byte{2})}, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	key, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	public := key.PublicKey()
 	return teststand.Signer{Name: "ssh-rsa", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public))), Sign: func(namespace string, message []byte) string {
 		return teststand.Envelope(public.Marshal(), namespace, func(toSign []byte) []byte {
 			made, err := key.(ssh.AlgorithmSigner).SignWithAlgorithm(random{rand.NewChaCha8([32]byte{3})}, toSign, ssh.KeyAlgoRSA)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			return ssh.Marshal(made)
 		}, message)
 	}}
@@ -305,19 +293,13 @@ func certificate(t *testing.T) teststand.Signer {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, ed25519.SeedSize))
 	key, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	cert := &ssh.Certificate{Key: key.PublicKey(), CertType: ssh.UserCert, ValidPrincipals: []string{"ada"}, ValidBefore: ssh.CertTimeInfinity}
-	if err := cert.SignCert(random{rand.NewChaCha8([32]byte{4})}, key); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, cert.SignCert(random{rand.NewChaCha8([32]byte{4})}, key))
 	return teststand.Signer{Name: "certificate", Public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))), Sign: func(namespace string, message []byte) string {
 		return teststand.Envelope(cert.Marshal(), namespace, func(toSign []byte) []byte {
 			made, err := key.Sign(random{rand.NewChaCha8([32]byte{5})}, toSign)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			return ssh.Marshal(made)
 		}, message)
 	}}

@@ -14,9 +14,7 @@ import (
 func TestReadMerge(t *testing.T) {
 	here := ledger.Repository{ID: "100", Name: "acme/site"}
 	whole, err := forge.MergedAs(here, 12, "main", strings.Repeat("1", 40), strings.Repeat("2", 40), "2026-01-02T03:04:05Z")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, c := range map[string]struct {
 		kind  string
 		edits []func(*approval.Merge) // one for each artifact

@@ -64,9 +64,7 @@ func TestT10Independent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := policy.Parse("policy.yml", []byte(c.policy))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			decide := approval.Case{
 				Policy: p, Needs: p.Needs(nil, strings.Contains(c.said, "secret")), Log: askedRecord(t, c.proposer, c.asked, spoken(t, c.said)), Now: noon, Head: "head", PullRequest: true,
 				Stands: func(ledger.ApprovalDecision) string { return "" },
@@ -107,9 +105,7 @@ func askedRecord(t *testing.T, proposer ledger.Actor, asked []ledger.Requester, 
 		if err == nil {
 			err = log.Append(at, p)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	return log
 }
@@ -117,24 +113,18 @@ func askedRecord(t *testing.T, proposer ledger.Actor, asked []ledger.Requester, 
 // TestT10RequesterUnread: whoever asked for a further proposal that cannot be read could be anybody.
 func TestT10RequesterUnread(t *testing.T) {
 	p, err := policy.Parse("policy.yml", []byte("approvals: {independent: [requester]}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	log := record(t, agent, nil)
 	name := ledger.ArtifactFile(thePatch)
 	for _, e := range []ledger.Payload{
 		&ledger.ArtifactStored{TransactionID: log.Transaction().TransactionID, ArtifactID: thePatch, Kind: ledger.KindAgain, Path: name, StoredSHA256: "sha256:" + thePatch},
 		&ledger.ApprovalRequest{TransactionID: log.Transaction().TransactionID, ApprovalRequestID: "r", Fingerprint: "patchset:" + thePatch},
 	} {
-		if err := log.Append(noon, e); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(noon, e))
 	}
 	d := spoken(t, "bob")[0]
 	d.TransactionID, d.ApprovalRequestID = log.Transaction().TransactionID, "r"
-	if err := log.Append(noon, &d); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, log.Append(noon, &d))
 	c := approval.Case{Policy: p, Log: log, Now: noon, Head: "head", PullRequest: true, Stands: func(ledger.ApprovalDecision) string { return "" }}
 	c.Proposers = map[string][]ledger.Actor{name: {agent}}
 	if v := c.Decide(); v.State != approval.Pending || v.Decisions[0].Reason != "who asked for the change cannot be told" {

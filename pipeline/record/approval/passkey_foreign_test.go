@@ -48,9 +48,7 @@ func besideSimpleWebAuthn(t *testing.T, all []foreign) {
 	var in, failed bytes.Buffer
 	for _, c := range all {
 		line, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		in.Write(append(line, '\n'))
 	}
 	cmd := exec.Command("node", "testdata/webauthn.cjs", dir)

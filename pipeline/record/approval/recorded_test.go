@@ -63,16 +63,12 @@ func TestRedo(t *testing.T) {
 				c.edit(&doc, start)
 			}
 			line, err := canon.Line(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			file := ledger.ArtifactFile(canon.Hex(line))
 			for _, p := range []ledger.Payload{&ledger.ArtifactStored{
 				TransactionID: start.TransactionID, ArtifactID: canon.Hex(line), Kind: approval.KindPolicy, Path: file, StoredSHA256: canon.Sum(line),
 			}, start} {
-				if err := log.Append(noon, p); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, log.Append(noon, p))
 			}
 			found := new(approval.Policies).Record(fstest.MapFS{file: {Data: line}}, log).Redo()
 			switch {
@@ -90,14 +86,10 @@ func TestT12People(t *testing.T) {
 	dir := fstest.MapFS{}
 	for i, schema := range []string{"countersign/key/1", "", "x"} {
 		line, err := canon.Line(approval.KeyDoc{Schema: schema, Line: fmt.Sprintf("ada%[1]d,bob%[1]d ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1tQmJ0xXJ5sX4m6cQdlqJ5H5rJqk2xQn0Zz3v7lM0b", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		name := ledger.ArtifactFile(strings.Repeat(fmt.Sprint(i), 64))
 		dir[name] = &fstest.MapFile{Data: line}
-		if err := log.Append(noon, &ledger.ArtifactStored{TransactionID: log.Transaction().TransactionID, Path: name, Kind: approval.KindKey}); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(noon, &ledger.ArtifactStored{TransactionID: log.Transaction().TransactionID, Path: name, Kind: approval.KindKey}))
 	}
 	people := approval.People(dir, log, sshsig.Allowed{})
 	for i := range 3 {

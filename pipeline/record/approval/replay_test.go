@@ -69,17 +69,13 @@ func (h *past) String() string {
 
 func (h *past) add(payloads ...ledger.Payload) {
 	for _, p := range payloads {
-		if err := h.log.Append(noon, p); err != nil {
-			h.t.Fatal(err)
-		}
+		fatal(h.t, h.log.Append(noon, p))
 	}
 }
 
 func (h *past) artifact(kind string, doc any) string {
 	line, err := canon.Line(doc)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	file := ledger.ArtifactFile(canon.Hex(line))
 	h.dir[file] = &fstest.MapFile{Data: line}
 	h.add(&ledger.ArtifactStored{TransactionID: pastID, ArtifactID: canon.Hex(line), Kind: kind, Path: file, StoredSHA256: canon.Sum(line)})
@@ -219,9 +215,7 @@ func TestReplay(t *testing.T) {
 			}
 		}
 		got, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		want := h.truth(p, h.kept).Decide()
 		seen[string(then)+" "+string(got.State())]++
 		if got.State() != explain.UnknownVerdict && got.State() != want.State {

@@ -103,9 +103,7 @@ func TestT07SignedBlock(t *testing.T) {
 		forge.SignedBlock(glass):                glass,
 	} {
 		_, asLine, err := approval.ParseSigned(approval.SignedLine(want))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		signature, got, err := approval.ParseSigned(body)
 		if err != nil || signature.String() != want.String() || !slices.Equal(got, asLine) {
 			t.Errorf("%.90q: %+v, %v", body, got, err)

@@ -29,9 +29,7 @@ const pullTx = "tx_01KE5W5200041061050R3GG28A"
 func newPull(t *testing.T, file string, proposed ledger.Proposal) *pull {
 	t.Helper()
 	p, err := policy.Parse("countersign.yml", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	proposed.PatchID, proposed.PullRequest = thePatch, cmp.Or(proposed.PullRequest, 12)
 	x := &pull{t: t, log: &ledger.Log{}, dir: fstest.MapFS{}, now: noon}
 	doc := forge.PolicyDoc(p, strings.Repeat("a", 40), true)
@@ -45,17 +43,13 @@ func newPull(t *testing.T, file string, proposed ledger.Proposal) *pull {
 
 func (x *pull) event(p ledger.Payload) {
 	x.t.Helper()
-	if err := x.log.Append(x.now, p); err != nil {
-		x.t.Fatal(err)
-	}
+	fatal(x.t, x.log.Append(x.now, p))
 }
 
 func (x *pull) artifact(kind string, doc any) string {
 	x.t.Helper()
 	line, err := canon.Line(doc)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	fatal(x.t, err)
 	file := ledger.ArtifactFile(canon.Hex(line))
 	x.dir[file] = &fstest.MapFile{Data: line}
 	x.event(&ledger.ArtifactStored{TransactionID: pullTx, ArtifactID: canon.Hex(line), Kind: kind, Path: file, StoredSHA256: canon.Sum(line)})

@@ -93,9 +93,7 @@ func TestStatementForm(t *testing.T) {
 func TestStatementOneText(t *testing.T) {
 	raw := statement().Bytes()
 	var doc map[string]any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &doc))
 	for name := range doc {
 		for _, value := range []any{nil, "absent", "", "x", 0.5, -1, true, []any{}, map[string]any{}} {
 			was := doc[name]

@@ -13,8 +13,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // byHand are commits made by hand, and no files. What an audit makes of real ones
 // is tested in gitstore.
@@ -37,9 +41,7 @@ func (h byHand) Former(string) (map[string]history.Entry, error) { return nil, n
 func run(t *testing.T, h byHand, o audit.Options) audit.Result {
 	t.Helper()
 	r, err := audit.Run(h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return r
 }
 
@@ -79,9 +81,7 @@ func (begunLater) Blob(id history.ID) ([]byte, error) {
 // TestT53NewerBounded: however much only a newer program can judge, what this one can judge is not forgotten over it.
 func TestT53NewerBounded(t *testing.T) {
 	id, err := writing.NewID(time.Unix(0, 0), bytes.NewReader(make([]byte, 10)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	file := history.Entry{Mode: history.ModeFile, ID: numbered(1)}
 	h := byHand{{ID: numbered(9<<8 + 9), Changes: []history.Change{
 		{Path: ledger.SchemaFile, New: file}, {Path: ledger.Dir(id) + "/" + ledger.EventsFile, New: history.Entry{Mode: history.ModeFile, ID: numbered(2)}},
@@ -109,9 +109,7 @@ func TestEscaped(t *testing.T) {
 	}}
 	r := run(t, h, audit.Options{Notes: []audit.Note{{Message: "n\x1b"}}})
 	raw, err := canon.Line(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, r := range strings.TrimSuffix(string(raw), "\n") {
 		if !ledger.Visible(r) {
 			t.Errorf("%+q in %q", r, raw)

@@ -86,9 +86,7 @@ func TestT10ElsewhereAudited(t *testing.T) {
 		}
 		for from := 0; from <= 1+slices.IndexFunc(c.order, func(step int) bool { return step == approves || step == excuses }); from++ {
 			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			told := ""
 			for _, f := range r.Findings {
 				if f.RuleID == "L24" {

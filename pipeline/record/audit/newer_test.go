@@ -16,9 +16,7 @@ import (
 // denial that is in no index, another outcome in a message, events that were written anew.
 func TestT53NewerHidesNothing(t *testing.T) {
 	id, err := writing.NewID(at(0), bytes.NewReader(make([]byte, 10)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for by, want := range map[string][]string{"1": {"L11", "L15"}, "2": {"L10", "L11", "L12", "L15", "L8", "L8"}} {
 		for _, newer := range []bool{false, true} {
 			review := proposed(at(0), id, took{file: "a", by: "1", kind: "patch"}, "")
@@ -30,13 +28,9 @@ func TestT53NewerHidesNothing(t *testing.T) {
 			}
 			s.Status(ledger.Denied, "x")
 			e, err := s.Entry(writing.Title{Stage: "gate", Outcome: "approved", Subject: "x"}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			r, err := audit.Run(newWritten(append(entries, *e), 0), audit.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			var told []string
 			for _, f := range r.Findings {
 				told = append(told, f.RuleID)

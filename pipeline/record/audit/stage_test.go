@@ -29,17 +29,13 @@ func TestT53Stages(t *testing.T) {
 		"denied by nobody": {func(s *writing.Stage, _ string) { s.Status(ledger.Denied, "x") }, [2]string{"FAILED", "denied"}, "L11 says that it is denied, and no denial of its patch is in denied/"},
 	} {
 		id, err := writing.NewID(at(0), bytes.NewReader(make([]byte, 10)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		review := proposed(at(0), id, took{file: "a", by: "1", kind: "patch"}, "")
 		entries := []writing.Entry{entry(t, review, "review", true)}
 		s := writing.NewStage(review.Log, at(1), secret.Default())
 		c.then(s, id)
 		e, err := s.Entry(writing.Title{Stage: "gate", Outcome: "FAILED", Subject: "x"}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		e.Message = strings.ReplaceAll(e.Message, c.message[0], c.message[1])
 		entries = append(entries, *e)
 		tree := fstest.MapFS{}
@@ -55,9 +51,7 @@ func TestT53Stages(t *testing.T) {
 		}
 		for from := range 2 {
 			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			var told []string
 			for _, f := range r.Findings {
 				told = append(told, f.RuleID+" "+f.Message)

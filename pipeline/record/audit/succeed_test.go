@@ -97,13 +97,9 @@ const byName = "superseded by "
 func (c took) entries(t *testing.T) []writing.Entry {
 	t.Helper()
 	old, err := writing.NewID(at(0), bytes.NewReader(make([]byte, 10)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	next, err := writing.NewID(at(1), bytes.NewReader(make([]byte, 10)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	first := proposed(at(0), old, took{file: "a", by: "1", repository: "100", pull: 7, kind: "patch"}, "")
 	review := entry(t, first, "review", true)
 	end := writing.NewStage(first.Log, at(1), secret.Default())
@@ -122,9 +118,7 @@ func at(second int) time.Time { return time.Date(2026, 1, 5, 0, 0, second, 0, ti
 func entry(t *testing.T, s *writing.Stage, stage string, first bool) writing.Entry {
 	t.Helper()
 	e, err := s.Entry(writing.Title{Stage: stage, Outcome: string(s.Log.Transaction().Status), Subject: "x"}, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return *e
 }
 
@@ -196,9 +190,7 @@ func TestSuccession(t *testing.T) {
 					continue
 				}
 				r, err := audit.Run(newWritten(entries, from), audit.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				if got := told(r); got != c.want {
 					t.Errorf("from commit %d: %q, want %q; all: %+v", from, got, c.want, r.Findings)
 				}

@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // BenchmarkCanon reads and writes a document of 1,000 objects. The metric
 // x-encoding/json is how much longer that takes than with the standard library,
@@ -21,25 +25,19 @@ func BenchmarkCanon(b *testing.B) {
 		})
 	}
 	data, err := json.Marshal(map[string]any{"operations": list})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	b.SetBytes(int64(len(data)))
 	var ours, theirs time.Duration
 	for b.Loop() {
 		began := b.Elapsed()
 		doc, err := canon.Parse(data)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, err)
 		if _, err := canon.Line(doc); err != nil {
 			b.Fatal(err)
 		}
 		between := b.Elapsed()
 		var other any
-		if err := json.Unmarshal(data, &other); err != nil {
-			b.Fatal(err)
-		}
+		fatal(b, json.Unmarshal(data, &other))
 		if _, err := json.Marshal(other); err != nil {
 			b.Fatal(err)
 		}

@@ -22,23 +22,17 @@ func Example() {
 
 func TestVectors(t *testing.T) {
 	raw, err := os.ReadFile("testdata/canonical.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var cases []struct {
 		Name, Canonical, SHA256 string
 		Input                   string `json:"input_json"`
 		ID                      string `json:"prop_id"`
 	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			doc, err := canon.Parse([]byte(c.Input))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			got, err := canon.Marshal(doc)
 			check(t, "Marshal", string(got), c.Canonical, err)
 			line, err := canon.Line(doc)

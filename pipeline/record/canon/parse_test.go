@@ -59,9 +59,7 @@ func TestParseAndMarshal(t *testing.T) {
 	for _, d := range append(documents, loneSurrogates...) {
 		t.Run(d.name, func(t *testing.T) {
 			doc, err := canon.Parse([]byte(d.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			got, err := canon.Marshal(doc)
 			check(t, "Marshal", string(got), d.want, err)
 		})

@@ -14,8 +14,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 const (
 	txID    = "tx_01KE5W5200041061050R3GG28A"
@@ -119,9 +123,7 @@ func newDirectory(t *testing.T) directory {
 	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
 	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	d := directory{t, fstest.MapFS{}}
 	for name, data := range entry.Files {
 		d.put(strings.TrimPrefix(name, ledger.Dir(txID)+"/"), string(data))
@@ -147,9 +149,7 @@ func (d directory) events(edit func([]ledger.Event) []ledger.Event) {
 	d.t.Helper()
 	d.numbered(edit)
 	log, err := ledger.ReadLog(d.files[ledger.EventsFile].Data)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	d.put(ledger.TransactionFile, line(d.t, log.Transaction()))
 }
 
@@ -172,9 +172,7 @@ func (d directory) links(edit func([]ledger.Event) []ledger.Event, chain bool) {
 	var events []ledger.Event
 	for raw := range bytes.Lines(d.files[ledger.EventsFile].Data) {
 		var e ledger.Event
-		if err := canon.Unmarshal(raw, &e); err != nil {
-			d.t.Fatal(err)
-		}
+		fatal(d.t, canon.Unmarshal(raw, &e))
 		events = append(events, e)
 	}
 	var out strings.Builder
@@ -197,9 +195,7 @@ func (d directory) foreign(edit func([]map[string]any) []map[string]any) {
 	var events []map[string]any
 	for raw := range bytes.Lines(d.files[ledger.EventsFile].Data) {
 		var e map[string]any
-		if err := json.Unmarshal(raw, &e); err != nil {
-			d.t.Fatal(err)
-		}
+		fatal(d.t, json.Unmarshal(raw, &e))
 		delete(e, "seq")
 		delete(e, "prev")
 		events = append(events, e)
@@ -218,9 +214,7 @@ func (d directory) foreign(edit func([]map[string]any) []map[string]any) {
 func line(t *testing.T, v any) string {
 	t.Helper()
 	b, err := canon.Line(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(b)
 }
 
@@ -228,9 +222,7 @@ func line(t *testing.T, v any) string {
 func event(t *testing.T, p ledger.Payload) ledger.Event {
 	t.Helper()
 	raw, err := canon.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return ledger.Event{Timestamp: ledger.FormatTime(moment), Type: p.Type(), Payload: raw}
 }
 

@@ -17,9 +17,7 @@ import (
 // TestVectors are the answers of a reference program.
 func TestVectors(t *testing.T) {
 	raw, err := os.ReadFile("testdata/invariants.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var cases []struct {
 		Name   string
 		State  string `json:"transaction_json"`
@@ -28,9 +26,7 @@ func TestVectors(t *testing.T) {
 		OK     bool
 		Rules  []string
 	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			dir := fstest.MapFS{
@@ -77,9 +73,7 @@ func TestT54Invariants(t *testing.T) {
 	type events = []map[string]any
 	ev := func(typ ledger.Type, payload string) map[string]any {
 		var p map[string]any
-		if err := json.Unmarshal([]byte(payload), &p); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, json.Unmarshal([]byte(payload), &p))
 		return map[string]any{"timestamp": "2026-01-05T00:00:00Z", "type": string(typ), "payload": p}
 	}
 	first := func(e events, typ ledger.Type) int {
@@ -419,9 +413,7 @@ func (d directory) invalidResult(t *testing.T) {
 	bad := applied()
 	bad.Summary = ledger.ApplySummary{}
 	data, err := canon.Line(bad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	d.put(ledger.ResultFile, string(data))
 	artifact := line(t, map[string]any{"apply_result": bad})
 	name := ledger.ArtifactFile(canon.Hex([]byte(artifact)))
@@ -445,9 +437,7 @@ func TestT41OpenApply(t *testing.T) {
 		&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1"}, item(change()), request("req_1"),
 		decision("req_1", ledger.Approve), start(1),
 	} {
-		if err := log.Append(moment, p); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(moment, p))
 	}
 	d := directory{t, fstest.MapFS{}}
 	d.put(ledger.EventsFile, string(log.Bytes()))
@@ -473,9 +463,7 @@ func TestT61UnreadableDirectory(t *testing.T) {
 // FuzzCheck: whatever a directory holds is a finding, not a crash.
 func FuzzCheck(f *testing.F) {
 	log, err := ledger.ReadLog(wholeLog(f))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(log.Bytes(), []byte(`{"transaction_id":"`+txID+`"}`), []byte("{}\n"))
 	f.Add([]byte(`{"type":"turn/item","payload":{"turn_id":1,"item":{"type":"fileChange","metadata":{"patch_id":[]}}},"seq":"1"}`), []byte("[]"), []byte(""))
 	f.Fuzz(func(t *testing.T, events, state, extra []byte) {

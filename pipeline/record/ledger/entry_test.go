@@ -20,9 +20,7 @@ func TestEntry(t *testing.T) {
 	record(s)
 	s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: "fileChange"})
 	e, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: "one file"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	want := "review: one file\n\nCountersign-Transaction: " + txID + "\nCountersign-Stage: review\n" +
 		"Countersign-Patch: " + patchID + "\nCountersign-Outcome: proposed\n"
 	if e.Message != want || !e.When.Equal(moment) {

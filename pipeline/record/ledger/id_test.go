@@ -20,9 +20,7 @@ import (
 func TestNewID(t *testing.T) {
 	entropy := func() *bytes.Reader { return bytes.NewReader([]byte("0123456789abcdef")) }
 	a, err := writing.NewID(moment, entropy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	b, _ := writing.NewID(moment.In(time.FixedZone("", 3600)), entropy())
 	later, _ := writing.NewID(moment.Add(time.Millisecond), entropy())
 	if a != b || later <= a || ledger.CheckID(a) != nil {
@@ -35,9 +33,7 @@ func TestNewID(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	id, err := writing.NewID(time.Date(2026, 3, 31, 23, 59, 59, 0, time.FixedZone("", -3600)), bytes.NewReader(make([]byte, 10)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got, want := ledger.Dir(id), "transactions/2026/04/01/"+canon.Hex([]byte(id))[:2]+"/"+id; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -63,9 +59,7 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 	var ids []string
 	for i, closed := range []bool{false, true, false} {
 		id, err := writing.NewID(moment.AddDate(0, i, 0), bytes.NewReader(make([]byte, 10)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		ids = append(ids, id)
 		tree[ledger.Dir(id)+"/"+ledger.TransactionFile] = &fstest.MapFile{
 			Data: []byte(line(t, ledger.Transaction{TransactionID: id, Status: ledger.Proposed, Closed: closed})),

@@ -119,9 +119,7 @@ func TestRepeats(t *testing.T) {
 	theirs := proposed(t, func(s *writing.Stage) { s.Artifact("note", "theirs") }, yes, begun, ended(true), applied)
 	before := func(more ...func(*writing.Stage)) *ledger.Log { // applied in one clone, and what each did since
 		log, err := ledger.ReadLog(theirs.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		s := writing.NewStage(log, moment, storetest.Plain{})
 		for _, add := range more {
 			add(s)
@@ -187,9 +185,7 @@ func TestJoinValidates(t *testing.T) {
 				s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 				record(s)
 				log, err := ledger.ReadLog(s.Log.Bytes()[:bytes.Index(s.Log.Bytes(), []byte(`{"payload":{"transaction_id":"`+txID+`","validate_id"`))])
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				s = writing.NewStage(log, moment, storetest.Plain{})
 				common := len(log.Events())
 				more(s)

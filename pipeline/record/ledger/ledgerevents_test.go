@@ -18,9 +18,7 @@ func TestLedgerEvents(t *testing.T) {
 	tree := fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("2026-01-05T00:00:00.000Z", "1.0")}}
 	for range 3 {
 		e, err := writing.OwnEntry(tree, moment, accept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if !strings.Contains(e.Message, "Ada accepted aaaaaaaaaaaa: the server") {
 			t.Errorf("%q", e.Message)
 		}

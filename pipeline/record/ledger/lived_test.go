@@ -25,9 +25,7 @@ func lived(t testing.TB, finished bool) directory {
 		landed(s, p)
 	}
 	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	d := directory{nil, fstest.MapFS{}}
 	for name, data := range entry.Files {
 		d.put(strings.TrimPrefix(name, ledger.Dir(txID)+"/"), string(data))

@@ -28,9 +28,7 @@ func wholeLog(t testing.TB) []byte {
 func TestLogRoundTrip(t *testing.T) {
 	raw := wholeLog(t)
 	log, err := ledger.ReadLog(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if string(log.Bytes()) != string(raw) {
 		t.Error("reading changed the bytes")
 	}
@@ -47,9 +45,7 @@ func TestLogRoundTrip(t *testing.T) {
 func TestFirst(t *testing.T) {
 	raw := wholeLog(t)
 	log, err := ledger.ReadLog(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	end := 0
 	for n := range log.Events() {
 		end += bytes.IndexByte(raw[end:], '\n') + 1
@@ -66,14 +62,10 @@ func TestFirst(t *testing.T) {
 // TestIsWrittenAs: it is exactly what canon.Line writes.
 func TestIsWrittenAs(t *testing.T) {
 	log, err := ledger.ReadLog(wholeLog(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tx := log.Transaction()
 	line, err := canon.Line(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	other, none := tx, tx
 	other.Notes += "x"
 	none.Labels, none.WorkspaceRoots = nil, nil
@@ -81,9 +73,7 @@ func TestIsWrittenAs(t *testing.T) {
 	foreign.Notes = "\xff" // is written as U+FFFD
 	for _, tx := range []ledger.Transaction{tx, other, none, foreign, {}} {
 		want, err := canon.Line(tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for _, raw := range [][]byte{line, want, line[:len(line)-1], append(slices.Clone(line), '\n'), append([]byte(" "), line...), []byte("{}\n"), []byte("\n"), nil, bytes.Replace(line, []byte("[]"), []byte("null"), 1)} {
 			if got := tx.IsWrittenAs(raw); got != bytes.Equal(raw, want) {
 				t.Errorf("%+v is written as %q: %v", tx, raw, got)
@@ -98,21 +88,15 @@ func appendAll(t *testing.T, log *ledger.Log) *ledger.Log {
 	again := &ledger.Log{}
 	for i, e := range log.Events() {
 		at, err := time.Parse(ledger.TimeFormat, e.Timestamp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again.Append(at, log.Payloads()[i]); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
+		fatal(t, again.Append(at, log.Payloads()[i]))
 	}
 	return again
 }
 
 func TestFold(t *testing.T) {
 	log, err := ledger.ReadLog(wholeLog(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tx := log.Transaction()
 	if tx.Status != ledger.Completed || !tx.Closed || tx.PatchID() != patchID || tx.CurrentTurnID != "turn_1" ||
 		tx.Pointers.LatestDiff != ledger.PatchFile(patchID) || tx.Pointers.Proposal.ProposalItemID != "item_1" {
@@ -209,9 +193,7 @@ func TestT54Append(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			log := &ledger.Log{}
 			for _, p := range c.given {
-				if err := log.Append(moment, p); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, log.Append(moment, p))
 			}
 			raw, tx := string(log.Bytes()), line(t, log.Transaction())
 			if err := log.Append(moment.Add(time.Hour), c.p); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -279,9 +261,7 @@ func TestT54NothingHappened(t *testing.T) {
 func TestT56Clock(t *testing.T) {
 	log := &ledger.Log{}
 	for i, p := range []ledger.Payload{meta(), status(ledger.Created, ledger.InProgress)} {
-		if err := log.Append(moment.Add(-time.Duration(i)*time.Hour), p); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(moment.Add(-time.Duration(i)*time.Hour), p))
 	}
 	again, err := ledger.ReadLog(log.Bytes())
 	if err != nil || again.Transaction().UpdatedAt != "2026-01-04T23:00:00.000Z" {
@@ -294,9 +274,7 @@ func TestAppendDecodes(t *testing.T) {
 	log := &ledger.Log{}
 	m := meta()
 	m.Summary = "bad \xff <&> \u2028"
-	if err := log.Append(moment.In(time.FixedZone("", 3600)), m); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, log.Append(moment.In(time.FixedZone("", 3600)), m))
 	again, err := ledger.ReadLog(log.Bytes())
 	if err != nil || again.Meta().Summary != "bad \ufffd <&> \u2028" || log.Meta().Summary != again.Meta().Summary {
 		t.Errorf("%v %v", err, log.Meta())

@@ -99,17 +99,13 @@ func TestJoinKeepsExtra(t *testing.T) {
 		d.put(ledger.EventsFile, string(log.Bytes()))
 		d.links(func(all []ledger.Event) []ledger.Event { all[len(all)-1].Extra = json.RawMessage(extra); return all }, true)
 		again, err := ledger.ReadLog(d.files[ledger.EventsFile].Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return again
 	}
 	start := proposed(t)
 	begin := func(kind string) *ledger.Log {
 		log, err := ledger.ReadLog(start.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		s := writing.NewStage(log, moment, storetest.Plain{})
 		s.Artifact(kind, map[string]string{"x": kind})
 		if _, err := s.Entry(writing.Title{}, false); err != nil {

@@ -43,9 +43,7 @@ func TestT77T96NoPageDecides(t *testing.T) {
 		}
 		for _, id := range ids {
 			dir, err := fs.Sub(tree, ledger.Dir(id))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if found := ledger.CheckOwn(dir, id); len(found) > 0 {
 				t.Errorf("%q: %v", file.below, found)
 			}

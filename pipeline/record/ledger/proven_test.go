@@ -239,9 +239,7 @@ func TestAdmitsIndex(t *testing.T) {
 	yes, no := 0, 0
 	for range 200 {
 		log := &ledger.Log{}
-		if err := log.Append(moment, meta()); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, log.Append(moment, meta()))
 		for range 20 {
 			turn, req, apply := pick("", "t1", "t2"), pick("", "r1", "r2", "r3"), pick("", "a1", "a2")
 			p := []ledger.Payload{
@@ -277,9 +275,7 @@ func TestAdmitsIndex(t *testing.T) {
 func TestVersions(t *testing.T) {
 	raw := lived(t, true).files[ledger.EventsFile].Data
 	log, err := ledger.ReadLog(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var ends []int64
 	for line := range bytes.Lines(raw) {
 		end := int64(len(line))

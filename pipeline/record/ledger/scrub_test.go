@@ -131,9 +131,7 @@ func TestT47Stage(t *testing.T) {
 	res.Operations[0].Error = planted
 	s.Result(res)
 	e, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: planted}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if len(e.Files) != 7 || e.Files[ledger.DeniedDir(patchID)+"/secrets_override.json"] == nil {
 		t.Errorf("%d files", len(e.Files))
 	}

@@ -35,9 +35,7 @@ func TestTraceItemDecode(t *testing.T) {
 		{"commandExecution", "", false}, {"commandExecution", "here", false}, {"fileChange", "trace", false}, {"turnDiff", "trace", false}, {"", "trace", false},
 	} {
 		payload, err := canon.Marshal(traceStep(c.kind, c.source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		p, err := ledger.Event{Type: ledger.TypeTurnItem, Payload: payload}.Decode()
 		if _, is := p.(*ledger.TraceItem); is != c.ok || (err == nil) != c.ok {
 			t.Errorf("%s of %q: %T, %v", c.kind, c.source, p, err)
@@ -85,9 +83,7 @@ func TestItemVocabulary(t *testing.T) {
 		s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 		reviewed(s)
 		log, err := ledger.ReadLog(s.Log.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		s.Event(c.p)
 		if _, err := s.Entry(writing.Title{Stage: "test"}, false); (err == nil) != c.ok {
 			t.Errorf("%s: written, %v", c.why, err)
@@ -96,9 +92,7 @@ func TestItemVocabulary(t *testing.T) {
 			continue
 		}
 		raw, err := canon.Line(map[string]any{"seq": len(log.Events()) + 1, "prev": canon.Sum(lastLine(log.Bytes())), "timestamp": ledger.FormatTime(moment), "type": "turn/item", "payload": c.p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if _, err := ledger.ReadLog(append(slices.Clone(log.Bytes()), raw...)); err == nil || !strings.Contains(err.Error(), "has no place") {
 			t.Errorf("%s: read, %v", c.why, err)
 		}
@@ -122,9 +116,7 @@ func TestTraceItemRules(t *testing.T) {
 	reviewed(s)
 	s.Event(traceStep("commandExecution", "trace"))
 	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	dir := fstest.MapFS{}
 	for name, data := range entry.Files {
 		dir[strings.TrimPrefix(name, ledger.Dir(txID)+"/")] = &fstest.MapFile{Data: data, Mode: 0o644}

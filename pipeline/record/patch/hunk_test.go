@@ -11,7 +11,11 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 func TestHunks(t *testing.T) {
 	at := func(line int) patch.Edit { return patch.Edit{line, line + 1, line, line + 1} }
@@ -72,9 +76,7 @@ func applyWithGit(t *testing.T, git string, old, new []byte) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
-	if err := os.WriteFile(file, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, old, 0o600))
 	cmd := exec.Command(git, "apply")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	cmd.Stdin = bytes.NewReader(unified(patch.Lines(old), patch.Lines(new)))

@@ -24,13 +24,9 @@ type golden struct {
 func readGolden(t testing.TB) []golden {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/diff.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var cases []golden
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &cases))
 	return cases
 }
 

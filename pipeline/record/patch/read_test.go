@@ -27,9 +27,7 @@ func changed(t testing.TB) (fstest.MapFS, patch.Patchset) {
 		"made": file("x\ny"), "madeempty": file(""), "mode": {Mode: patch.Executable, Data: []byte("m\n")}, "moved": {Mode: patch.Executable, Data: []byte("same\n")},
 		"old \"name\"": nil, "text one": file("1\nII\n3\n4\n5\n6\n7\n8\n9\n10\nXI\n12\n"), "torn": file("a\nc"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return base, set
 }
 
@@ -71,9 +69,7 @@ func TestLargeBinary(t *testing.T) {
 	for _, size := range []int{1, 65534, 65535, 65536, 140_000} {
 		data := append(make([]byte, size), "end"...)
 		set, err := patch.NewTree(fstest.MapFS{}).Between(map[string]*patch.File{"b": {Mode: patch.Regular, Data: data}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		d, err := patch.Parse(set.Bytes())
 		if err != nil || !bytes.Equal(d.Parts[0].Data, data) {
 			t.Errorf("%d: %v", size, err)
@@ -158,9 +154,7 @@ func TestT40Put(t *testing.T) {
 	} {
 		base, set := changed(t)
 		d, err := patch.Parse(set.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		bend(base)
 		again, err := code.Put(d, base)
 		if name == "" && (err != nil || again.ID() != set.ID()) || name != "" && (err == nil || !strings.Contains(err.Error(), name)) {

@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // TestDocs: docs/policy.md has the sample without its comments, the list of BuiltIns, every key of
 // the format, and globs that are none of them wrong.
 func TestDocs(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	page := string(raw)
 	plain := regexp.MustCompile(`(?m)[ \t]+#.*$`).ReplaceAllString(sample(t), "")
 	if !strings.Contains(page, "```yaml\n"+plain+"```\n") {

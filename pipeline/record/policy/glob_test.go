@@ -15,9 +15,7 @@ import (
 func mustGlob(t *testing.T, s string) policy.Glob {
 	t.Helper()
 	g, err := policy.ParseGlob(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return g
 }
 

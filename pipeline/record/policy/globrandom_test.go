@@ -45,8 +45,6 @@ func randomGlob(r *rand.Rand) string {
 func write(t *testing.T, dir, glob string) string {
 	t.Helper()
 	file := filepath.Join(dir, ".git", "ignore")
-	if err := os.WriteFile(file, []byte(glob+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, []byte(glob+"\n"), 0o666))
 	return file
 }

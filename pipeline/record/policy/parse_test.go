@@ -24,9 +24,7 @@ var update = flag.Bool("update", false, "rewrite testdata")
 func sample(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("policy.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var b strings.Builder
 	for line := range strings.Lines(string(raw)) {
 		if rest, ok := strings.CutPrefix(line, "//\t"); ok {
@@ -38,9 +36,7 @@ func sample(t *testing.T) string {
 
 func TestParseSample(t *testing.T) {
 	got, err := policy.Parse("x.yml", []byte(sample(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	commits := 20
 	want := policy.Policy{
 		Version: 1,
@@ -172,9 +168,7 @@ func TestParse(t *testing.T) {
 func TestProblems(t *testing.T) {
 	file := filepath.Join("testdata", "problems.txtar")
 	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	want := map[string]string{}
 	for _, f := range a.Files {
 		want[f.Name] = string(f.Data)
@@ -192,9 +186,7 @@ func TestProblems(t *testing.T) {
 		out.Files = append(out.Files, f, txtar.File{Name: name + ".txt", Data: []byte(got)})
 	}
 	if *update {
-		if err := os.WriteFile(file, txtar.Format(out), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(file, txtar.Format(out), 0o666))
 	}
 }
 
@@ -313,18 +305,14 @@ func steps(n int) string {
 // file; what is accepted is written back as a file that says the same.
 func FuzzParse(f *testing.F) {
 	a, err := txtar.ParseFile(filepath.Join("testdata", "problems.txtar"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	for _, file := range a.Files {
 		if strings.HasSuffix(file.Name, ".yml") {
 			f.Add(file.Data)
 		}
 	}
 	raw, err := os.ReadFile("policy.go")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add([]byte(strings.ReplaceAll(string(raw[:3000]), "//\t", "")))
 	f.Add(policy.Default().JSON())
 	f.Fuzz(func(t *testing.T, raw []byte) {

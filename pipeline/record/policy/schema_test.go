@@ -14,18 +14,12 @@ import (
 func policySchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	raw, err := os.Open("../../../docs/schema/policy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer raw.Close()
 	doc, err := jsonschema.UnmarshalJSON(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("policy.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, c.AddResource("policy.json", doc))
 	return c.MustCompile("policy.json")
 }
 

@@ -16,9 +16,7 @@ import (
 func parse(t *testing.T, s string) policy.Policy {
 	t.Helper()
 	p, err := policy.Parse("x.yml", []byte(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return p
 }
 

@@ -10,6 +10,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // message is what ssh-keygen signed in the fixtures.
 const message = "A message.\nOf two lines, and without a newline after them."
 
@@ -37,9 +44,7 @@ func load(t testing.TB, name string) fixture {
 	t.Helper()
 	file := filepath.Join("testdata", name+".txtar")
 	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return fixture{name, file, archive}
 }
 
@@ -72,9 +77,7 @@ func (f fixture) allowed(t testing.TB) Allowed {
 func allow(t testing.TB, list string) Allowed {
 	t.Helper()
 	a, err := ParseAllowedSigners([]byte(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return a
 }
 

@@ -28,9 +28,7 @@ func FuzzArmor(f *testing.F) {
 		f.Add(strings.Replace(signature, "AAAA", "AAAB", 1))
 	}
 	e, err := dearmor(load(f, "ed25519").section(f, "signature"), ForGit)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(string(ssh.Marshal(e)))
 	f.Add(Begin + End)
 	f.Add(Begin + "U1NIU0lHAAAAAQ==\n" + End)

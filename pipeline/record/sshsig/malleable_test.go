@@ -52,13 +52,9 @@ func TestOtherArmor(t *testing.T) {
 func envelopeOf(t *testing.T, f fixture) (Envelope, ssh.Signature) {
 	t.Helper()
 	e, err := dearmor(f.section(t, "signature"), ForGit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var sig ssh.Signature
-	if err := ssh.Unmarshal(e.Signature, &sig); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, ssh.Unmarshal(e.Signature, &sig))
 	return e, sig
 }
 
@@ -77,9 +73,7 @@ func TestOtherEnvelope(t *testing.T) {
 		h := e.Hash
 		e.Hash = hash
 		made, err := key.SignWithAlgorithm(nil, e.Signed([]byte(message)), key.PublicKey().Type())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		e.Hash, e.Signature = h, ssh.Marshal(made)
 	}
 	for _, c := range []struct {
@@ -142,9 +136,7 @@ func TestECDSATwin(t *testing.T) {
 	f := load(t, "ecdsa-256")
 	e, sig := envelopeOf(t, f)
 	var number struct{ R, S *big.Int }
-	if err := ssh.Unmarshal(sig.Blob, &number); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, ssh.Unmarshal(sig.Blob, &number))
 	twin := number
 	twin.S = new(big.Int).Sub(elliptic.P256().Params().N, number.S)
 	over := number
@@ -178,15 +170,11 @@ func TestRSATwin(t *testing.T) {
 	s, allowed := f.signer(t), f.allowed(t)
 	e, sig := envelopeOf(t, f)
 	old, err := s.SignWithAlgorithm(nil, e.Signed([]byte(message)), ssh.KeyAlgoRSA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, _, err = allowed.Verify(ForGit, []byte(message), e.with(*old), at)
 	wantErr(t, "SHA-1", err, ErrUnsupported)
 	other, err := s.SignWithAlgorithm(nil, e.Signed([]byte(message)), ssh.KeyAlgoRSASHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, _, err = allowed.Verify(ForGit, []byte(message), e.with(*other), at)
 	wantErr(t, "SHA-256", err, nil)
 	for format, want := range map[string]error{ssh.KeyAlgoRSASHA256: ErrBadSignature, ssh.KeyAlgoED25519: ErrUnsupported, "": ErrUnsupported} {
@@ -198,9 +186,7 @@ func TestRSATwin(t *testing.T) {
 	for i := range 5000 {
 		text := strconv.Itoa(i)
 		made, err := s.SignWithAlgorithm(nil, e.Signed([]byte(text)), ssh.KeyAlgoRSASHA512)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if made.Blob[0] != 0 {
 			continue
 		}

@@ -43,9 +43,7 @@ func signedByPeers(t testing.TB) []signedByPeer {
 		}
 		for _, algorithm := range algorithms {
 			made, err := signer.SignWithAlgorithm(nil, peerMessage, algorithm)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			all = append(all, signedByPeer{f.name + " " + algorithm, signer.PublicKey().Type(), signer.PublicKey().Marshal(), ssh.Marshal(made)})
 		}
 	}
@@ -69,19 +67,13 @@ func signedByDevice(t testing.TB, kind, application string, flags byte) signedBy
 		sig.Blob = ed25519.Sign(private, data)
 	} else {
 		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		point, err := private.PublicKey.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		out.key = ssh.Marshal(struct{ Type, Curve, Point, Application string }{kind, "nistp256", string(point), application})
 		sum := sha256.Sum256(data)
 		r, s, err := ecdsa.Sign(rand.Reader, private, sum[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		sig.Blob = ssh.Marshal(struct{ R, S *big.Int }{r, s})
 	}
 	out.signature = ssh.Marshal(sig)
@@ -133,13 +125,9 @@ func TestPeer(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			touched := !strings.HasPrefix(s.kind, "sk-") || s.signature[len(s.signature)-5]&userPresent != 0
 			key, err := parseKey(s.key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			sig, err := parseRawSignature(s.signature)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			want := error(nil)
 			if sig.algorithm == typeRSA {
 				want = ErrUnsupported
@@ -211,9 +199,7 @@ func TestPeerNumbers(t *testing.T) {
 	}
 	for _, s := range signedByPeers(t) {
 		var sig ssh.Signature
-		if err := ssh.Unmarshal(s.signature, &sig); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, ssh.Unmarshal(s.signature, &sig))
 		var number struct{ R, S *big.Int }
 		if !strings.Contains(s.kind, "ecdsa") || ssh.Unmarshal(sig.Blob, &number) != nil {
 			continue

@@ -12,7 +12,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 var update = flag.Bool("update", false, "record anew what ssh-keygen and git sign with the keys of testdata")
 
@@ -52,9 +56,7 @@ func load(t testing.TB, name string) fixture {
 	t.Helper()
 	file := filepath.Join("..", "testdata", name+".txtar")
 	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return fixture{name, file, archive}
 }
 
@@ -78,9 +80,7 @@ func (f fixture) record(t testing.TB, name, data string) {
 		}
 	}
 	f.archive.Files = append(f.archive.Files, txtar.File{Name: name, Data: []byte(data)})
-	if err := os.WriteFile(f.file, txtar.Format(f.archive), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(f.file, txtar.Format(f.archive), 0o666))
 }
 
 func (f fixture) signer(t testing.TB) Signer {
@@ -101,18 +101,14 @@ func (f fixture) allowed(t testing.TB) sshsig.Allowed {
 func allow(t testing.TB, list string) sshsig.Allowed {
 	t.Helper()
 	a, err := sshsig.ParseAllowedSigners([]byte(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return a
 }
 
 func sign(t testing.TB, s Signer, text string) string {
 	t.Helper()
 	armored, err := s.Sign([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return armored
 }
 
@@ -136,9 +132,7 @@ func TestRecorded(t *testing.T) {
 			check(message, f.section(t, "signature"))
 			commit := f.section(t, "commit")
 			payload, signature, err := Split([]byte(commit))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			check(string(payload), signature)
 
 			if s.PublicKey()+"\n" != f.section(t, "key.pub") {

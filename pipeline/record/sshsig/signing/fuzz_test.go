@@ -39,9 +39,7 @@ func FuzzSplit(f *testing.F) {
 func FuzzInsert(f *testing.F) {
 	for _, x := range fixtures(f) {
 		payload, signature, err := Split([]byte(x.section(f, "commit")))
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal(f, err)
 		f.Add(payload, strings.TrimSuffix(strings.TrimPrefix(signature, sshsig.Begin), sshsig.End))
 	}
 	f.Add([]byte("tree x\ngpgsigs\n\n"), "")

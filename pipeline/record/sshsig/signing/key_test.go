@@ -20,9 +20,7 @@ import (
 // TestKeyFormats: a key is the same in every format that ssh-keygen writes.
 func TestKeyFormats(t *testing.T) {
 	archive, err := txtar.ParseFile("../testdata/formats.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, section := range archive.Files {
 		t.Run(section.Name, func(t *testing.T) {
 			name, format, _ := strings.Cut(section.Name, "/")
@@ -55,13 +53,9 @@ func TestKeyFormats(t *testing.T) {
 
 func TestPKCS8(t *testing.T) {
 	raw, err := ssh.ParseRawPrivateKey([]byte(load(t, "ed25519").section(t, "key")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	other, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s, err := ParseKey(pkcs8(t, *raw.(*ed25519.PrivateKey)))
 	if err != nil || s.Fingerprint() != load(t, "ed25519").signer(t).Fingerprint() {
 		t.Errorf("ed25519: %v, %v", s, err)
@@ -73,17 +67,13 @@ func TestPKCS8(t *testing.T) {
 func pkcs8(t *testing.T, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
 func TestKeyRefused(t *testing.T) {
 	archive, err := txtar.ParseFile("../testdata/refused.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for i := 0; i+1 < len(archive.Files); i += 2 {
 		want, key := archive.Files[i], archive.Files[i+1]
 		checkRefused(t, key.Name, key.Data, strings.TrimSpace(string(want.Data)))

@@ -76,9 +76,7 @@ func refuse(t *testing.T, a sshsig.Allowed, what string, i int, commit string) {
 func TestSecurityKey(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	public, err := ssh.ParsePublicKey(ssh.Marshal(struct{ Type, Key, Application string }{ssh.KeyAlgoSKED25519, string(private.Public().(ed25519.PublicKey)), "ssh:"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	line := "a@example.org " + string(ssh.MarshalAuthorizedKey(public))
 	touch := func(flags byte, more string) string {
 		e := sshsig.NewEnvelope(public, sshsig.ForGit)
@@ -106,9 +104,7 @@ func TestSecurityKey(t *testing.T) {
 func TestSplitRefused(t *testing.T) {
 	good := load(t, "ed25519").section(t, "commit")
 	payload, signature, err := Split([]byte(good))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	head, body, _ := strings.Cut(string(payload), "\n\n")
 	whole := func(headers string) string { return head + "\n" + headers + "\n" + body }
 	if whole(header(signature)) != good {

@@ -33,9 +33,7 @@ func newKeygen(t *testing.T, f fixture) keygen {
 func (k keygen) write(name, data string) string {
 	k.t.Helper()
 	file := filepath.Join(k.dir, name)
-	if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, os.WriteFile(file, []byte(data), 0o600))
 	return file
 }
 
@@ -55,9 +53,7 @@ func (k keygen) sign(text, namespace string, options ...string) string {
 	k.t.Helper()
 	args := append([]string{"-q", "-Y", "sign", "-n", namespace, "-f", k.key}, options...)
 	out, err := k.run(text, args...)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	return out
 }
 
@@ -144,9 +140,7 @@ func (r repo) git(stdin string, args ...string) (string, error) {
 func (r repo) must(stdin string, args ...string) string {
 	r.t.Helper()
 	out, err := r.git(stdin, args...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	return out
 }
 
@@ -218,9 +212,7 @@ func TestBothRefuse(t *testing.T) {
 	r := newRepo(t, f)
 	commit := r.commit("text")
 	payload, signature, err := Split([]byte(commit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	with := func(signature string) string { return string(Insert(payload, signature)) }
 	key := f.section(t, "key.pub")
 	list := "a@example.org " + key
