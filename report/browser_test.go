@@ -104,9 +104,7 @@ func rendered(markdown string) string {
 func TestBrowserRequest(t *testing.T) {
 	const width, screen, most = 390, 844, 1100
 	path := filepath.Join(t.TempDir(), "request.html")
-	if err := os.WriteFile(path, []byte(rendered(picture().Body())), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte(rendered(picture().Body())), 0o666))
 	p := pagetest.Start(t).Open(t, pagetest.File(t, path), pagetest.Look{Width: width, Height: screen})
 	var height, wide, first float64
 	p.Eval(`document.querySelector(".comment").getBoundingClientRect().height`, &height)
@@ -122,9 +120,7 @@ func TestBrowserRequest(t *testing.T) {
 // stands, who proposed and who answered. Tables and code scroll in boxes of their own, as forges have them; the page does not.
 func TestBrowserLedger(t *testing.T) {
 	text, err := os.ReadFile("../pipeline/page/v1/testdata/pages.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	b, path, seen := pagetest.Start(t), filepath.Join(t.TempDir(), "page.html"), 0
 	state := regexp.MustCompile(`(?m)^\*\*(.+?)\.?\*\*`)
 	for _, page := range strings.Split(string(text), "<!-- ")[1:] {
@@ -134,9 +130,7 @@ func TestBrowserLedger(t *testing.T) {
 			continue
 		}
 		seen++
-		if err := os.WriteFile(path, []byte(rendered(page)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(rendered(page)), 0o666))
 		p := b.Open(t, pagetest.File(t, path), pagetest.Look{Width: 390, Height: 844})
 		var wide int
 		p.Eval("document.documentElement.scrollWidth", &wide)

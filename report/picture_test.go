@@ -22,9 +22,7 @@ func TestPicture(t *testing.T) {
 		{"check.svg", "The check run of a change that was applied", done.CheckRun().Summary},
 	} {
 		got, err := draw(p.title, p.markdown)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		drawn, want := strings.Join(wordsOf(t, matches(t, p.file, got)), ""), strings.Join(visibleWords(p.markdown), "")
 		if drawn != want {
 			t.Errorf("drawn is\n%s\nand written is\n%s", drawn, want)
@@ -36,14 +34,10 @@ func TestPicture(t *testing.T) {
 func matches(t *testing.T, file, picture string) string {
 	t.Helper()
 	if file = "../docs/" + file; *update {
-		if err := os.WriteFile(file, []byte(picture), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, []byte(picture), 0o644))
 	}
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if string(raw) != picture {
 		t.Errorf("%s is another picture; run go test -update and look at it", file)
 	}
@@ -101,9 +95,7 @@ func wordsOf(t *testing.T, svg string) []string {
 		if err == io.EOF {
 			return words
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		switch token := token.(type) {
 		case xml.StartElement:
 			inText = token.Name.Local == "text"

@@ -187,9 +187,7 @@ func TestRenamed(t *testing.T) {
 	const ten = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 	diff := func(name, text string) []byte {
 		p, err := patch.NewTree(fstest.MapFS{"old": {Data: []byte(ten)}}).Between(map[string]*patch.File{"old": nil, name: {Mode: patch.Regular, Data: []byte(text)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return p.Bytes()
 	}
 	edited := diff("néw", strings.Replace(ten, "five", "FIVE\u202e\x1b", 1))

@@ -21,9 +21,7 @@ func TestBrowserDiff(t *testing.T) {
 	s.T.Proposal, s.T.Patch = &ledger.Proposal{}, diff
 	page := Layout(Head{Title: "A diff", Alone: true}, Part("<h1>A diff</h1>\n{}", s.fill("diff", s)))
 	path := filepath.Join(t.TempDir(), "index.html")
-	if err := os.WriteFile(path, page, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, page, 0o666))
 	b := pagetest.Start(t)
 	for _, problem := range b.Problems(t, pagetest.File(t, path), pagetest.Rules{Screen: ".layout, .exact, .paper ~ pre"}) {
 		t.Error(problem)

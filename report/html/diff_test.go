@@ -19,8 +19,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/report/view"
 )
+
+// check ends a test that has an error.
+var check = teststand.Fatal
 
 // TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
 func TestDiffLines(t *testing.T) {
@@ -48,9 +52,7 @@ func drawn(t *testing.T, diff []byte, changes []ledger.ItemChange, list *risk.Li
 	t.Helper()
 	s := &sheet{Files: filesOf(diff, changes, list)}
 	doc, err := parser.Parse(strings.NewReader(string(s.diff().b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return doc
 }
 
@@ -95,9 +97,7 @@ func patched(t *testing.T, before, after map[string]string) ([]byte, []ledger.It
 		files[name] = &patch.File{Mode: patch.Regular, Data: []byte(text)}
 	}
 	p, err := patch.NewTree(base).Between(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var changes []ledger.ItemChange
 	for _, c := range p.Changes {
 		changes = append(changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind)})
@@ -157,9 +157,7 @@ func holdsAll(t *testing.T, doc *parser.Node, diff []byte) {
 	for _, s := range gitpatch.Stats(diff) {
 		plain := new(Body).Markup("<pre>").Lines("\n" + string(s.Diff)).Markup("</pre>") // a parser leaves the first line end out
 		read, err := parser.Parse(strings.NewReader(string(plain.b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want = append(want, textOf(read))
 	}
 	slices.Sort(all)

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
@@ -34,12 +35,8 @@ func lives(t testing.TB, all ...storetest.Life) map[string]fstest.MapFS {
 	return out
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// check ends a test that has an error.
+var check = teststand.Fatal
 
 func read(t testing.TB, dir fs.FS, id string) html.Transaction {
 	t.Helper()

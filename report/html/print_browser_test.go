@@ -19,9 +19,7 @@ import (
 func TestBrowserPaper(t *testing.T) {
 	tree, ids := storetest.Recorded(t, storetest.Whole)
 	tx, err := new(Reader).Read(tree, ids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	patch, changes := patched(t, map[string]string{"a.go": lines(0, 20)}, map[string]string{
 		"a.go": lines(0, 12), "c.go": lines(0, 8), "d.go": lines(0, 300), "e.png": "\x89PNG\r\n\x1a\n\x00",
 	})
@@ -34,9 +32,7 @@ func TestBrowserPaper(t *testing.T) {
 	tx.measure(changes)
 	tx = tx.With()
 	path := filepath.Join(t.TempDir(), "index.html")
-	if err := os.WriteFile(path, tx.Page(Options{Alone: true}), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, tx.Page(Options{Alone: true}), 0o666))
 	p := pagetest.Start(t).Open(t, pagetest.File(t, path), pagetest.Look{Print: true, Width: 720, Height: 1000})
 	pdf := p.PDF()
 	if n := len(regexp.MustCompile(`/Type ?/Page[^s]`).FindAll(pdf, -1)); n < 1 || n > 3 {

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
@@ -31,12 +32,8 @@ func options() site.Options {
 	return site.Options{Now: now, Name: "acme/app", Ref: "refs/agent/ledger", Tip: strings.Repeat("a", 40), Nav: site.Nav("acme/app", false)}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// check ends a test that has an error.
+var check = teststand.Fatal
 
 // lives are the summaries of transactions of every kind, as the pipeline records them.
 func lives(t testing.TB, n int) []html.Summary {

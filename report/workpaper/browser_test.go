@@ -16,9 +16,7 @@ func TestBrowserT76Workpaper(t *testing.T) {
 	for name, text := range map[string]string{"plain": "x", "hostile": "\"><script>alert(1)</script><img src=x onerror=alert(1)>=1\u202e"} {
 		dir := t.TempDir()
 		for file, data := range Pages(reportOf(text)) {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(filepath.Join(dir, file), data, 0o666))
 		}
 		rules := pagetest.Rules{Below: pagetest.File(t, dir)} // its style and its icon
 		for _, width := range []int{390, 768, 1440} {         // nothing is off-screen, nor in a box that scrolls

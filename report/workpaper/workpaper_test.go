@@ -167,9 +167,7 @@ func TestKinds(t *testing.T) {
 	}
 	missing, late := evidence.Exception{Code: evidence.ChecksAbsent, Text: "go vet never ran"}, evidence.Exception{Code: evidence.ChecksAbsent, Text: "go test never ran"}
 	p, err := evidence.ParsePeriod("2026-01-01", "2026-01-31")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rows := []evidence.Row{odd("one", late), odd("two", missing), odd("three"), odd("four", missing, evidence.Exception{Code: evidence.Denied, Text: "dan denied it"}), odd("five")}
 	pages := func(rows []evidence.Row) string {
 		r := evidence.New(p, p.End(), []evidence.Part{{Repository: evidence.Repository{Name: "shop", Read: true}, Rows: rows}})
