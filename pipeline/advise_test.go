@@ -27,9 +27,7 @@ func claim(tool string, levels ...policy.Level) approval.Advice {
 func (w *world) advises(tx string, said ...approval.Advice) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(bot).Advise(w.Context(), tx, said)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return g
 }
 
@@ -61,9 +59,7 @@ func TestT98Advice(t *testing.T) {
 	if _, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); !errors.As(err, new(*pipeline.PendingError)) {
 		t.Fatalf("%v", err)
 	}
-	if err := w.protects(ada, tx); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, w.protects(ada, tx))
 	w.apply(w.gate(tx))
 	w.verifies(tx)
 	w.advises(tx, claim("semgrep", "error", "error"), claim("other", "error")) // it is applied, and stays so
@@ -144,9 +140,7 @@ func TestT98AdviceSecrets(t *testing.T) {
 		a := claim("gitleaks", "error")
 		a.Findings[0].Message = "line 2 has " + word
 		g, err := r.Advise(t.Context(), out.ID, []approval.Advice{a})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		said, err := g.Advice()
 		if err == nil && len(said) == 0 {
 			said, err = w.history(out.ID).Advice()

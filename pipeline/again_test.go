@@ -39,9 +39,7 @@ func (w *world) provenances(tx string) []ledger.Provenance {
 	dir := w.directory(tx)
 	log := w.log(tx)
 	all, err := lookup.Provenances(dir, log)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return all
 }
 
@@ -122,9 +120,7 @@ func TestT64Again(t *testing.T) {
 func mustLine(t *testing.T, doc any) string {
 	t.Helper()
 	line, err := canon.Line(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(line)
 }
 
@@ -301,9 +297,7 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 	edit(&doc)
 	snap := w.ledger()
 	log, err := lookup.Read(snap.Tree, tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s := writing.NewStage(log, w.now(), w.as(bot).Secrets)
 	if in == ledger.Applied {
 		s.Event(&ledger.ApplyStart{TransactionID: tx, ApplyID: "apply_1"})
@@ -320,9 +314,7 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 	if err == nil {
 		_, err = w.store.Append(t.Context(), snap.Tip, *entry)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	dir := w.directory(tx)
 	_, found := ledger.ReadOwn(dir, tx)
 	for _, v := range found {

@@ -212,9 +212,7 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("predicted %+v, got %+v", dry.Result, real.Result)
 	}
 	line, err := canon.Line(real.Result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	snap := w.ledger()
 	stored, err := fs.ReadFile(snap.Tree, ledger.Dir(g.Transaction().TransactionID)+"/"+ledger.ResultFile)
 	if err != nil || string(stored) != string(line) {

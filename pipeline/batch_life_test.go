@@ -36,9 +36,7 @@ func crowd(t *testing.T, n int) (*world, []ledger.Transaction) {
 		name := fmt.Sprintf("d%d/f%d.txt", of%3, of)
 		made, err := review.Run(t.Context(), w.as(bot), w.input(fmt.Sprintf(
 			"diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-old\n+new %[2]d\n", name, i)), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		g := w.says(ada, ledger.Approve, made.ID)
 		all = append(all, g.Transaction())
 	}
@@ -156,9 +154,7 @@ func TestBatchHostile(t *testing.T) {
 				if err != nil || slices.ContainsFunc(told, func(k int) bool { return k != 1 }) || seen.locked != 0 {
 					t.Errorf("told %v, locked %d times: %v", told, seen.locked, err)
 				}
-				if err := pipeline.AdvanceAll(t.Context(), w.beside(w.store, seen), all, to, 2, func(int, pipeline.Outcome, error) {}); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, pipeline.AdvanceAll(t.Context(), w.beside(w.store, seen), all, to, 2, func(int, pipeline.Outcome, error) {}))
 				for i, tx := range all {
 					log := w.log(tx.TransactionID)
 					got := log.Transaction().Status

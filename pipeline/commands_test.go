@@ -294,9 +294,7 @@ func TestT46CommandsKnowThePatch(t *testing.T) {
 	if err == nil {
 		_, err = r.Apply(t.Context(), g, pipeline.ApplyOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if shop.known == nil || shop.known.Text(value) == value {
 		t.Error("the commands' output is looked through without the patch's secret")
 	}

@@ -23,9 +23,7 @@ func (h *hub) proposedElsewhere(who ledger.Actor) string {
 	r := h.runner()
 	r.Actor = who
 	out, err := review.Run(h.w.Context(), r, h.w.input(fix), false)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return out.ID
 }
 
@@ -71,9 +69,7 @@ func TestT10ProposedElsewhere(t *testing.T) {
 		t.Fatalf("%v %v", found, err)
 	}
 	dir, err := fs.Sub(tree, ledger.Dir(tx))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var policies approval.Policies
 	if v, _, _, err := explain.AsRecorded(policies.Record(dir, log)); err != nil || v.State != approval.Approved {
 		t.Errorf("%+v %v", v, err)
@@ -138,9 +134,7 @@ func TestT46ProposedElsewhere(t *testing.T) {
 	g := w.gate(done.ID)
 	ruling := pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"}
 	about, err := w.as(human).Named(g, ruling)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if why, err := w.as(human).WhyNot(t.Context(), g, about[0], ruling); err != nil || !strings.Contains(why, "in another transaction, who cannot excuse a secret") {
 		t.Errorf("%q %v", why, err)
 	}
@@ -179,9 +173,7 @@ func TestL24Elsewhere(t *testing.T) {
 		if err == nil {
 			_, err = w.store.Append(t.Context(), w.tip(), *entry)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		dir := w.directory(tx.ID)
 		_, found := ledger.ReadOwn(dir, tx.ID)
 		if name == "" && len(found) > 0 || name != "" && (len(found) != 1 || found[0].RuleID != "L24") {

@@ -67,9 +67,7 @@ func (w *world) recordAgain(snap writing.Snapshot, log *ledger.Log, stored []byt
 			}
 			raw := read(w.T, snap.Tree, ledger.Dir(tx.TransactionID)+"/"+p.Path)
 			doc, err := canon.Parse(raw)
-			if err != nil {
-				w.Fatal(err)
-			}
+			fatal(w, err)
 			s.Artifact(p.Kind, doc)
 		default:
 			edit(p)
@@ -79,9 +77,7 @@ func (w *world) recordAgain(snap writing.Snapshot, log *ledger.Log, stored []byt
 	s.Patch(tx.PatchID(), stored)
 	s.Proposed(tx.PatchID(), tx.PullRequest())
 	entry, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	for {
 		if _, err := w.store.Append(w.Context(), "", *entry); err == nil {
 			break
@@ -97,13 +93,9 @@ func (w *world) refuses(tx, patch, why string) {
 	w.gate(tx)
 	w.says(ada, ledger.Approve, tx)
 	r, err := w.as(bot).Give(w.Context(), w.ledger(), tx, []byte(patch))
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	g, err := r.Gate(w.Context(), tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	if _, err = r.Apply(w.Context(), g, pipeline.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), why) {
 		w.Errorf("%v, want %q", err, why)
 	}
@@ -134,9 +126,7 @@ func TestT53ForgedProposal(t *testing.T) {
 		hide := func(s string) string { return strings.Replace(s, "hello, world", "all is well", 1) }
 		tx := w.forged(fix, hide, func(it *ledger.Item) {
 			out, err := review.Run(t.Context(), w.as(bot), w.input(fix), true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			it.Metadata.PatchRedactedSHA256 = canon.Sum([]byte(hide(string(out.Patchset.Bytes()))))
 		})
 		w.refuses(tx, fix, "what is stored of its patch is not that patch without secrets")
@@ -189,8 +179,6 @@ func (c changing) Run(ctx context.Context, known redact.Finder, mode policy.Sand
 func read(t *testing.T, tree fs.FS, name string) []byte {
 	t.Helper()
 	raw, err := fs.ReadFile(tree, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return raw
 }

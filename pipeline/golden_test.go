@@ -46,16 +46,12 @@ var lives = []struct {
 		tx := w.proposed(diff)
 		w.decides(bob, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"}, tx)
 		r, err := w.as(bot).Give(w.Context(), w.ledger(), tx, []byte(diff))
-		if err != nil {
-			w.Fatal(err)
-		}
+		fatal(w, err)
 		g, err := r.Gate(w.Context(), tx)
 		if err == nil {
 			_, err = r.Apply(w.Context(), g, pipeline.ApplyOptions{})
 		}
-		if err != nil {
-			w.Fatal(err)
-		}
+		fatal(w, err)
 		w.validate(tx)
 	}},
 	{"branch", func(w *world) {
@@ -125,14 +121,10 @@ func TestGoldenLives(t *testing.T) {
 		fmt.Fprintf(&got, "%s\n%s\n", life.name, w.commits())
 	}
 	if *update {
-		if err := os.WriteFile("testdata/lives.txt", []byte(got.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile("testdata/lives.txt", []byte(got.String()), 0o666))
 	}
 	want, err := os.ReadFile("testdata/lives.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got.String() != string(want) {
 		t.Errorf("testdata/lives.txt differs:\n%s", got.String())
 	}
@@ -142,13 +134,9 @@ func TestGoldenLives(t *testing.T) {
 func (w *world) commits() string {
 	w.Helper()
 	repo, err := gitstore.Init(w.TempDir())
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	var out strings.Builder
 	tip := ""
 	for _, e := range w.store.Entries() {

@@ -20,9 +20,7 @@ import (
 func (h *hub) late(r *pipeline.Runner) []string {
 	h.w.Helper()
 	denied, _, err := pull.RecordLateDenials(h.w.Context(), r, h.pull.Repository, 7)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return denied
 }
 
@@ -33,9 +31,7 @@ func (h *hub) refuses(diff string) {
 	for _, number := range []int{7, 8} {
 		h.pull.Number = number
 		in, err := pull.ChangeFor(h.w.Context(), h.runner(), h.w.input(diff), number)
-		if err != nil {
-			h.w.Fatal(err)
-		}
+		fatal(h.w, err)
 		var denied *pipeline.DeniedError
 		if _, err := review.Run(h.w.Context(), h.runner(), in, false); !errors.As(err, &denied) {
 			h.w.Errorf("proposed again on %d: %v", number, err)

@@ -224,9 +224,7 @@ func TestDecideOnWhatWasShown(t *testing.T) {
 	shown := func() *pipeline.Basis {
 		t.Helper()
 		g, err := r.Judge(t.Context(), tx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		b := g.Basis()
 		return &b
 	}
@@ -341,9 +339,7 @@ func TestT45ValidateReadsBack(t *testing.T) {
 	validate(one, 1, true)
 	validate(both, 2, true)
 	w.sound(tx, ledger.Applied)
-	if err := os.Remove(filepath.Join(w.dir, "old.txt")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(filepath.Join(w.dir, "old.txt")))
 	validate(one, 0, true)
 	w.sound(tx, ledger.Completed)
 	stands(plain.Applied)
@@ -363,16 +359,12 @@ func TestModeIgnored(t *testing.T) {
 	ignoring := func() *pipeline.Runner {
 		r := w.as(ada)
 		tree, err := workspace.Open(w.dir, t.TempDir(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		r.Worktree = tree
 		return r
 	}
 	out, err := review.Run(t.Context(), ignoring(), w.input("diff --git a/old.txt b/old.txt\nold mode 100644\nnew mode 100755\n"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.says(ada, ledger.Approve, out.ID)
 	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,11 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 func TestMain(m *testing.M) {
 	defer storetest.FilesInMemory(os.Getenv, os.Setenv)()

@@ -128,9 +128,7 @@ func TestT06End(t *testing.T) {
 			if c.status == "" {
 				c.status = ledger.Completed
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			w.sound(h.tx, c.status)
 			log := g.Log()
 			if why := ledger.Last[*ledger.StatusChange](log).Reason; !strings.Contains(why, c.why) || c.why == "" && why != "what was merged is the approved patch" {

@@ -196,9 +196,7 @@ func (h *hub) apply(g pipeline.Judgement) {
 func (h *hub) gate(tx string) pipeline.Judgement {
 	h.w.Helper()
 	g, err := h.runner().Gate(h.w.Context(), tx)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return g
 }
 
@@ -290,9 +288,7 @@ func TestT03DenialGone(t *testing.T) {
 			}
 			h.said = nil
 			in, err := pull.ChangeFor(t.Context(), h.runner(), h.w.input(fix), 7)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			var denied *pipeline.DeniedError
 			if _, err := review.Run(t.Context(), h.runner(), in, false); !errors.As(err, &denied) {
 				t.Errorf("proposed again: %v", err)
@@ -411,9 +407,7 @@ func TestT09AccessLost(t *testing.T) {
 	var kept []string // both answers are in the record
 	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
 		raw, err := fs.ReadFile(dir, a.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if a.Kind == approval.KindStatement && strings.Contains(string(raw), `"permission":"write"`) ||
 			a.Kind == approval.KindStanding && strings.Contains(string(raw), `"permission":"admin"`) {
 			kept = append(kept, a.Kind)
@@ -438,14 +432,10 @@ func TestT10Proposer(t *testing.T) {
 	h = newHub(newWorld(t))
 	r := h.runner()
 	in, err := pull.ChangeFor(t.Context(), r, h.w.input(fix), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	in.Proposer = &h.pull.Author
 	done, err := review.Run(t.Context(), r, in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	h.says(bobThere, "/approve patchset:"+done.PatchID)
 	h.want(done.ID, approval.Pending, "proposer")
 }
@@ -537,13 +527,9 @@ func (h *hub) ownDiffOf(files map[string]string) review.Reviewed {
 	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
 	r := h.runner()
 	in, err := pull.OwnDiff(h.w.Context(), r, 7, "")
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	done, err := review.Run(h.w.Context(), r, in, false)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return done
 }
 
@@ -666,9 +652,7 @@ func TestGateOnlyPlanted(t *testing.T) {
 			tx := h.plant(planted)
 			r := h.runner()
 			in, err := pull.OwnDiff(t.Context(), r, 7, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			before := h.w.ledger()
 			got, err := review.Run(t.Context(), r, in, false)
 			if planted.why == "" {
@@ -711,13 +695,9 @@ func (h *hub) queue() (pipeline.Judgement, error) {
 	h.w.Helper()
 	r := h.runner()
 	open, _, err := r.Open(h.w.Context())
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	now, err := h.PullRequest(h.w.Context(), 7)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return pull.JudgeQueue(h.w.Context(), r, now, open, id(1), now.Head.Commit)
 }
 
@@ -778,16 +758,12 @@ func TestGateOnlyPush(t *testing.T) {
 	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
 	r := h.runner()
 	in, err := pull.OwnDiff(t.Context(), r, 7, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	next, err := review.Run(t.Context(), r, in, false)
 	if err != nil || next.ID == done.ID {
 		t.Fatalf("%+v %v", next, err)
 	}
-	if err := pull.Replace(t.Context(), r, *in.For, next.ID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, pull.Replace(t.Context(), r, *in.For, next.ID))
 	h.w.sound(done.ID, ledger.Superseded)
 	h.want(next.ID, approval.Pending, "another patch")
 }

@@ -56,9 +56,7 @@ func TestT48PathIsNoSecret(t *testing.T) {
 	r := h.runner()
 	in, err := pull.ChangeFor(t.Context(), r, h.w.input("diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml\nnew file mode 100644\n--- /dev/null\n+++ b/.github/workflows/ci.yml\n"+
 		"@@ -0,0 +1 @@\n+postgres://shop:workflows@db.example.org/shop\n"), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if done, err := review.Run(t.Context(), r, in, false); !errors.As(err, new(*redact.FoundError)) {
 		t.Errorf("%+v %v", done.ID, err)
 	}

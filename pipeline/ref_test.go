@@ -87,15 +87,11 @@ func (w *world) onBranch() (*refs, *pipeline.Runner, pipeline.Judgement) {
 func (w *world) readTree(commit string) map[string]string {
 	w.Helper()
 	tree, err := w.repo.Tree(w.Context(), commit)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	out := map[string]string{}
 	for name := range tree.(fstest.MapFS) {
 		data, err := fs.ReadFile(tree, name)
-		if err != nil {
-			w.Fatal(err)
-		}
+		fatal(w, err)
 		out[name] = string(data)
 	}
 	return out
@@ -252,9 +248,7 @@ func TestT41CommitOfFiles(t *testing.T) {
 		r, run, g := w.onBranch()
 		tx := g.Transaction().TransactionID
 		base, err := w.repo.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		r.tips[branch] = base
 		to := &checkout{refs: r}
 		switch what {

@@ -137,9 +137,7 @@ func TestT10RequesterInShell(t *testing.T) {
 	w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n", "old.txt": "old\n", "other.txt": "other\n"})
 	w.write(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n"})
 	anew, _, err := review.Anew(t.Context(), w.as(bob), out.ID, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.gate(anew.ID)
 	refused(anew.ID, ada, "asked for by the approver")
 	refused(anew.ID, bob, "its author is the proposer")

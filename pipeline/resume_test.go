@@ -131,9 +131,7 @@ func TestT41ClaimOfAnEndedApply(t *testing.T) {
 	w.apply(g)
 	run := w.as(bot)
 	left := g.Transaction().TransactionID + "/apply_1"
-	if err := run.Worktree.Begin(left, "tx_other/apply_1"); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, run.Worktree.Begin(left, "tx_other/apply_1"))
 	if out, err := run.Apply(t.Context(), w.gate(g.Transaction().TransactionID), pipeline.ApplyOptions{DryRun: true}); err != nil || !out.Already {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -156,9 +154,7 @@ func TestT41StartLandsLate(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	run := w.as(bot)
 	unlock, err := run.Worktree.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if err := run.Worktree.Begin(tx + "/apply_1"); err != nil { // by the run that was killed
 		t.Fatal(err)
 	}

@@ -16,9 +16,7 @@ import (
 func told(t *testing.T, g pipeline.Judgement) string {
 	t.Helper()
 	list, err := review.Risks(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var b strings.Builder
 	for _, r := range list.Risks {
 		b.WriteString(strings.TrimSpace(string(r.Kind)+" "+r.Path+" "+r.Detail) + "\n")

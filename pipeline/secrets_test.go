@@ -65,9 +65,7 @@ func TestT46SecretOverride(t *testing.T) {
 	if err := w.excuses(bot, tx); !errors.Is(err, fault.Refused) {
 		t.Errorf("the proposer excused the secret: %v", err)
 	}
-	if err := w.excuses(bob, tx); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, w.excuses(bob, tx))
 	g := w.gate(tx)
 	var redacted *pipeline.RedactedError
 	if _, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &redacted) {
@@ -79,9 +77,7 @@ func TestT46SecretOverride(t *testing.T) {
 		t.Error("another patch was taken")
 	}
 	r, err := r.Give(t.Context(), w.ledger(), tx, []byte(patch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +93,7 @@ func TestT46DeniedSecret(t *testing.T) {
 	patch, _ := leak()
 	tx := w.proposed(patch)
 	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Deny, Fingerprints: []string{"secret"}, Kind: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.sound(tx, ledger.Denied)
 	var denied *pipeline.DeniedError
 	if _, err := review.Run(t.Context(), w.as(bot), w.input(patch), false); !errors.As(err, &denied) {
@@ -145,9 +139,7 @@ func TestT35ProtectedPath(t *testing.T) {
 	}
 	w.holds(base)
 	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"protected"}, Kind: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.apply(w.gate(tx))
 	w.sound(tx, ledger.Applied)
 }
@@ -188,9 +180,7 @@ func TestT49NoRawHashes(t *testing.T) {
 	w.keeps(secret)
 	w.keeps(canon.Hex([]byte(patch)))
 	raw, err := canon.Line(map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	w.keeps(canon.Hex(raw))
 	log := w.log(out.ID)
 	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
@@ -206,14 +196,10 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 	w, shop := commanded(t, "has hello greet.txt")
 	patch, _ := leak()
 	tx := w.proposed(patch)
-	if err := w.excuses(bob, tx); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, w.excuses(bob, tx))
 	given := func() *pipeline.Runner {
 		r, err := w.in(shop, bot).Give(t.Context(), w.ledger(), tx, []byte(patch))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return r
 	}
 	if _, err := given().Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); err != nil {

@@ -38,9 +38,7 @@ func (w *world) lists(lines ...string) {
 func (w *world) statement(tx string, fingerprints ...string) approval.SignedDecision {
 	w.Helper()
 	s, err := w.history(tx).Statement(ledger.Approve, fingerprints, "read it", w.time())
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return s
 }
 
@@ -550,9 +548,7 @@ func TestT72SignedLocally(t *testing.T) {
 	glass.Decision = approval.BreakGlass
 	broken := adaKey.Signs(glass)
 	refused(person, &broken, "nothing is decided here by break-glass")
-	if err := decide(person, by(adaKey)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, decide(person, by(adaKey)))
 	w.apply(w.gate(tx))
 	w.validate(tx)
 	w.sound(tx, ledger.Completed)
@@ -574,9 +570,7 @@ func TestT73NothingShown(t *testing.T) {
 		if err == nil {
 			err = old.Append(at, p)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	if _, err := approval.SubjectOf(old, approval.Party{}, ledger.ApprovalDecision{}); err == nil || !strings.Contains(err.Error(), "review the change again") {
 		t.Error(err)
@@ -595,9 +589,7 @@ func TestT73RecordedSignature(t *testing.T) {
 	log := h.w.log(tx)
 	dir := h.w.directory(tx)
 	good, line, err := approval.ReadSignature(dir, log, *ledger.Of[*ledger.ApprovalDecision](log)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	another := func(change func(*approval.SignedDecision)) approval.SignedDecision {
 		s := good.Statement
 		change(&s)
@@ -668,9 +660,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 	files := fstest.MapFS{}
 	put := func(kind string, doc any, into *ledger.ArtifactStored) string {
 		raw, err := canon.Line(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		name := ledger.ArtifactFile(canon.Hex(raw))
 		files[name] = &fstest.MapFile{Data: raw}
 		into.Kind, into.Path = kind, name
@@ -682,15 +672,11 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 	if f.policy != nil { // signed under that one
 		d := ledger.Of[*ledger.ApprovalDecision](log)[0]
 		changed, doc, err := new(approval.Policies).Recorded(dir, log, d.Policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		f.policy(&changed)
 		ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: changed.Sum()}
 		was, _, err := approval.ReadSignature(dir, log, *d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		was.Statement.Policy = ref
 		f.signature = adaKey.Signs(was.Statement)
 	}
@@ -700,9 +686,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 		case *ledger.ArtifactStored:
 			now := *was
 			raw, err := fs.ReadFile(dir, was.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			files[was.Path] = &fstest.MapFile{Data: raw}
 			switch {
 			case was.Kind == approval.KindDecision && f.statement.Schema != "":
@@ -715,20 +699,14 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 				paths[was.Path] = put(was.Kind, forge.KeyDoc(f.line), &now)
 			case was.Kind == approval.KindPolicy && f.policy != nil:
 				var doc approval.PolicyDoc
-				if err := canon.Unmarshal(raw, &doc); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, canon.Unmarshal(raw, &doc))
 				changed, err := policy.Decode([]byte(doc.Policy))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				f.policy(&changed)
 				put(was.Kind, forge.PolicyDoc(changed, doc.Commit, doc.Found), &now)
 			case was.Kind == approval.KindStatement && f.policy != nil:
 				var doc approval.StatementDoc
-				if err := canon.Unmarshal(raw, &doc); err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, canon.Unmarshal(raw, &doc))
 				doc.Statement.Body, doc.Text = body, body
 				paths[was.Path] = put(was.Kind, doc, &now)
 			}
@@ -756,9 +734,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 		if err == nil {
 			err = made.Append(at, p)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	return files, made
 }

@@ -33,14 +33,10 @@ func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) review.R
 func (h *hub) offered(r *pipeline.Runner, diff string, edit func(*input.Change)) review.Reviewed {
 	h.w.Helper()
 	in, err := pull.ChangeFor(h.w.Context(), r, h.w.input(diff), 7)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	edit(&in)
 	done, err := review.Run(h.w.Context(), r, in, false)
-	if err != nil {
-		h.w.Fatal(err)
-	}
+	fatal(h.w, err)
 	return done
 }
 
@@ -143,9 +139,7 @@ func TestNotSuperseded(t *testing.T) {
 		h := newHub(newWorld(t))
 		old := h.offers(h.runner(), greet("a"), nil)
 		in, err := pull.ChangeFor(t.Context(), h.runner(), h.w.input(greet("b")), 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tip := h.w.tip()
 		done, err := review.Run(t.Context(), h.runner(), in, true)
 		if err != nil || !slices.Equal(done.Supersedes, []string{old.ID}) || h.w.tip() != tip {
@@ -213,9 +207,7 @@ func TestApprovalStaysBehind(t *testing.T) {
 	}
 	var superseded *pipeline.SupersededError
 	g, err := h.runner().History(t.Context(), h.w.ledger(), old.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &superseded) || h.refs.tips["refs/heads/topic"] != id(1) {
 		t.Errorf("%v", err)
 	}

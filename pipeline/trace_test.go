@@ -87,9 +87,7 @@ func TestReadTrace(t *testing.T) {
 // The sample in docs/formats.md is a trace.
 func TestTraceSample(t *testing.T) {
 	raw, err := os.ReadFile("../docs/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, section, _ := strings.Cut(string(raw), "\n## Trace\n")
 	var sample strings.Builder
 	for line := range strings.Lines(section) {
@@ -115,9 +113,7 @@ func FuzzReadSteps(f *testing.F) {
 		var again []byte
 		for _, step := range steps {
 			line, err := canon.Line(step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			again = append(again, line...)
 		}
 		if same, err := input.ReadSteps(again); err != nil || len(same) != len(steps) {
@@ -211,9 +207,7 @@ func TestItemsFollowTheSchema(t *testing.T) {
 	for _, p := range items {
 		p.Item.Metadata = ledger.TraceMetadata{}
 		line, err := canon.Marshal(p.Item)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got = append(got, strings.Replace(string(line), `"metadata":{"artifact":{"artifact_id":"","path":""},"source":"","step":0,"steps":0},`, "", 1))
 	}
 	want := []string{
@@ -266,9 +260,7 @@ func TestTraceSecrets(t *testing.T) {
 			`{"type":"plan","steps":[{"title":%s,"status":%[1]s}]}`, `{"type":"reasoning","summary":%s}`, `{"type":"message","content":%s}`,
 		} {
 			quoted, err := json.Marshal(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if at == 0 || !strings.Contains(line, `{"tool":%[1]s`) { // a name is short
 				fmt.Fprintf(&trace, line+"\n", quoted)
 			}
@@ -284,9 +276,7 @@ func TestTraceSecrets(t *testing.T) {
 func TestT47SessionSecrets(t *testing.T) {
 	_, secret := leak()
 	quoted, err := json.Marshal(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	text := string(quoted[1 : len(quoted)-1])
 	long := strings.Repeat("x ", 1985) + text + strings.Repeat(" y", 3000)
 	for _, log := range []string{
@@ -341,9 +331,7 @@ func TestTraceDecidesNothing(t *testing.T) {
 		line, err := canon.Marshal(map[string]any{
 			"before": before, "after": after, "meta": ledger.Of[*ledger.Meta](log)[0], "change": change.Item, "applied": ledger.Of[*ledger.ApplyStart](log)[0].Approvals,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return string(line)
 	}
 	want := of("")
@@ -397,9 +385,7 @@ func TestReadOnlyTransaction(t *testing.T) {
 	asks := w.as(bot)
 	asks.Sandbox = policy.ReadOnly
 	first, err := review.Run(t.Context(), asks, w.input(fix), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	second := w.review()
 	if first.ID == second.ID || w.review().ID != second.ID {
 		t.Errorf("%s, then %s", first.ID, second.ID)

@@ -35,9 +35,7 @@ func (w *world) ownWords(tx string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return slices.Sorted(maps.Keys(words))
 }
 
@@ -77,9 +75,7 @@ func (h *hub) live(diff string) (tx string, err error) {
 func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 	h := newHub(newWorld(t))
 	tx, err := h.live(fix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	words := h.w.ownWords(tx)
 	if len(words) < 80 {
 		t.Fatalf("only %v", words)
@@ -98,18 +94,14 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			h.w.sound(tx, ledger.Completed)
 			tree := h.w.ledger().Tree
 			if _, found, err := approval.CheckRecord(tree, tx); err != nil || len(found) > 0 {
 				t.Errorf("%v %v", found, err)
 			}
 			log, err := lookup.Read(tree, tx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			diff, err := ledger.ReadFile(tree, tx, ledger.PatchFile(log.Transaction().PatchID()))
 			if err != nil || !strings.Contains(string(diff), "shop:<REDACTED:") {
 				t.Errorf("%v\n%s", err, diff)

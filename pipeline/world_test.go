@@ -198,12 +198,8 @@ func (w *world) write(files map[string]string) {
 	w.Helper()
 	for name, data := range files {
 		file := filepath.Join(w.dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			w.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
-			w.Fatal(err)
-		}
+		fatal(w, os.MkdirAll(filepath.Dir(file), 0o777))
+		fatal(w, os.WriteFile(file, []byte(data), 0o644))
 	}
 }
 
@@ -226,9 +222,7 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 		w.clock += 60
 	}
 	tree, err := workspace.Open(w.dir, w.dir+"-state", false)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return &pipeline.Runner{
 		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Diffs: gitpatch.Reader{}, Rules: w.rules, Actor: who, Decider: who, Tool: "test",
 		Now: w.now, Entropy: w.random,
@@ -246,9 +240,7 @@ func (w *world) rules(ctx context.Context, _ string) (pipeline.Rules, error) {
 func (w *world) reviews(who ledger.Actor, in input.Change) review.Reviewed {
 	w.Helper()
 	out, err := review.Run(w.Context(), w.as(who), in, false)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return out
 }
 
@@ -260,18 +252,14 @@ func (w *world) review() review.Reviewed {
 func (w *world) input(diff string) input.Change {
 	w.Helper()
 	in, err := input.Diff([]byte(diff), "greet the world")
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return in
 }
 
 func (w *world) says(who ledger.Actor, d ledger.Decision, tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return g
 }
 
@@ -287,18 +275,14 @@ func (w *world) approved() pipeline.Judgement {
 func (w *world) gate(tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(bot).Gate(w.Context(), tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return g
 }
 
 func (w *world) apply(g pipeline.Judgement) pipeline.ApplyOutcome {
 	w.Helper()
 	out, err := w.as(bot).Apply(w.Context(), g, pipeline.ApplyOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return out
 }
 
@@ -339,35 +323,27 @@ func (w *world) tip() string { return w.ledger().Tip }
 func (w *world) ledger() writing.Snapshot {
 	w.Helper()
 	snap, err := w.store.Snapshot(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return snap
 }
 
 func (w *world) log(tx string) *ledger.Log {
 	w.Helper()
 	log, err := lookup.Read(w.ledger().Tree, tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return log
 }
 
 func (w *world) directory(tx string) fs.FS {
 	w.Helper()
 	dir, err := fs.Sub(w.ledger().Tree, ledger.Dir(tx))
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return dir
 }
 
 func (w *world) history(tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(bot).History(w.Context(), w.ledger(), tx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fatal(w, err)
 	return g
 }

@@ -22,6 +22,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
+
 var (
 	now    = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	signer = teststand.Ed25519(7)
@@ -38,9 +41,7 @@ func sign(by teststand.Signer) attest.SignFunc {
 func allowed(t testing.TB, lines string) sshsig.Allowed {
 	t.Helper()
 	list, err := sshsig.ParseAllowedSigners([]byte(lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return list
 }
 
@@ -56,9 +57,7 @@ func record(files fstest.MapFS, id string) attest.Record {
 func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 	t.Helper()
 	tx, err := lookup.State(files, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	of := attest.CommitChange{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main", Resource: "https://github.com/acme/app"}
 	of.Change = explain.Explanation{
 		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: explain.Shell, Once: explain.First,
@@ -71,9 +70,7 @@ func approvalOf(t testing.TB, life storetest.Life) (attest.Statement, *attest.Ap
 	t.Helper()
 	files, ids := storetest.Recorded(t, life)
 	s, err := attest.New(attest.ApprovalType, record(files, ids[0]), landed(t, files, ids[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return s, s.Predicate.(*attest.Approval)
 }
 
@@ -185,9 +182,7 @@ func TestReplay(t *testing.T) {
 	of.Change.Result, of.Shipped = explain.Replay, strings.Repeat("5", 64)
 	of.Change.Transactions = append(of.Change.Transactions, landed(t, files, ids[1]).Change.Transactions...)
 	s, err := attest.New(attest.ApprovalType, record(files, ids[1]), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	change := s.Predicate.(*attest.Approval).Change
 	if change.Result != explain.Replay || !slices.Equal(change.Transactions, ids) || change.Shipped == change.Approved {
 		t.Errorf("%+v", change)

@@ -50,13 +50,9 @@ func (p plain) Public() crypto.PublicKey { return p.key }
 func sshKey(t *testing.T, private crypto.PrivateKey) signing.Signer {
 	t.Helper()
 	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	key, err := signing.ParseKey(pem.EncodeToMemory(block))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return key
 }
 
@@ -65,17 +61,11 @@ func sshKey(t *testing.T, private crypto.PrivateKey) signing.Signer {
 func TestBundle(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Signed)
 	statement, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, key := range map[string]crypto.Signer{"ed25519": edwards, "ecdsa": curve} {
 		raw, err := attest.Bundle(s, sshKey(t, key).SignPlain)
 		if err != nil {
@@ -90,18 +80,14 @@ func TestBundle(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		der, err := x509.MarshalPKIXPublicKey(key.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		id := sha256.Sum256(der)
 		if b.MediaType != "application/vnd.dev.sigstore.bundle.v0.3+json" || b.VerificationMaterial.PublicKey.Hint != base64.StdEncoding.EncodeToString(id[:]) {
 			t.Errorf("%s: %s, key %s", name, b.MediaType, b.VerificationMaterial.PublicKey.Hint)
 		}
 		verify := func(e dsse.Envelope) error {
 			v, err := dsse.NewEnvelopeVerifier(plain{key.Public()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			_, err = v.Verify(t.Context(), &e)
 			return err
 		}
@@ -126,9 +112,7 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := attest.Bundle(s, sshKey(t, other).SignPlain); !errors.Is(err, signing.ErrKey) {
 		t.Errorf("RSA: %v", err)
 	}

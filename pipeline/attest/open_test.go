@@ -22,9 +22,7 @@ import (
 func derOf(t *testing.T, key crypto.PublicKey) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return der
 }
 
@@ -33,26 +31,16 @@ func derOf(t *testing.T, key crypto.PublicKey) []byte {
 func TestT79OpenBundle(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Signed)
 	statement, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	public, edwards, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	large, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, key := range map[string]crypto.Signer{"ed25519": edwards, "ecdsa": curve} {
 		raw, err := attest.Bundle(s, sshKey(t, key).SignPlain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		o, err := attest.OpenBundle(raw)
 		if err != nil || !attest.IsBundle(raw) || !bytes.Equal(o.Payload, statement) || o.KeyID == "" {
 			t.Fatalf("%s: %v %+v", name, err, o)
@@ -111,9 +99,7 @@ func TestT79OpenBundle(t *testing.T) {
 func TestLink(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Signed)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	name, raw, err := attest.Link(s, sshKey(t, key).SignPlain)
 	if err != nil || !canon.IsLine(raw) || !strings.HasPrefix(name, "countersign.") || len(name) != len("countersign.12345678.link") {
 		t.Errorf("%v %q %s", err, name, raw)
@@ -136,9 +122,7 @@ func FuzzOpenBundle(f *testing.F) {
 	}
 	statement, _ := approvalOf(f, storetest.Signed)
 	plain, err := statement.Bytes()
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add([]byte(`{"dsseEnvelope":{"payload":"` + base64.StdEncoding.EncodeToString(plain) + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"certificate":{"rawBytes":"AAAA"}}}` + "\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		o, err := attest.OpenBundle(raw)
@@ -163,23 +147,17 @@ func TestClaims(t *testing.T) {
 	t.Parallel()
 	statement, _ := approvalOf(t, storetest.Signed)
 	plain, err := statement.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	payload := base64.StdEncoding.EncodeToString(plain)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	issued := func(names ...string) string {
 		of := &x509.Certificate{SerialNumber: big.NewInt(1)}
 		for _, name := range names {
 			of.URIs = append(of.URIs, &url.URL{Scheme: "https", Host: "github.com", Path: name})
 		}
 		der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return `{"certificate":{"rawBytes":"` + base64.StdEncoding.EncodeToString(der) + `"}}`
 	}
 	for material, want := range map[string]string{

@@ -24,17 +24,13 @@ func TestT79Subjects(t *testing.T) {
 			s, err = attest.New(attest.AuthorizationType, record(files, ids[0]), of)
 			s.PredicateType, s.Predicate = attest.PullRequestApprovalType, &attest.PullRequestApproval{TargetRef: of.Ref, TargetTreeID: tree}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		taken := func(subjects []attest.Subject) bool {
 			t.Helper()
 			forged := s
 			forged.Subject = subjects
 			raw, err := attest.Sign(forged, sign(signer))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			_, err = attest.Open(raw)
 			return err == nil
 		}
@@ -70,9 +66,7 @@ func TestT79Subjects(t *testing.T) {
 func TestNewerStatement(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Whole)
 	raw, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, c := range map[string]struct{ from, to, want string }{
 		"extra":     {`"input":`, `"extra":{"weather":"rain"},"input":`, "read"},
 		"empty":     {`"input":`, `"extra":{},"input":`, "refused"},

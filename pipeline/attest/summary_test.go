@@ -34,13 +34,9 @@ func summaryOf(t testing.TB, change func(*attest.CommitChange)) (vsa, approval a
 // TestSummary: a VSA has the members of SLSA's Source track 1.2 and no others, and claims no level that no record shows.
 func TestSummary(t *testing.T) {
 	s, provenance, err := summaryOf(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	raw, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var published struct {
 		Required, Optional, Subject, Annotations, Results, Levels []string
 		Resource                                                  string
@@ -57,9 +53,7 @@ func TestSummary(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &got)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name := range got.Predicate {
 		if !slices.Contains(append(published.Required, published.Optional...), name) {
 			t.Errorf("%s is no member of a VSA", name)
@@ -108,9 +102,7 @@ func TestSummaryAgrees(t *testing.T) {
 	} {
 		stated, _, err := summaryOf(t, nil)
 		again, _, err2 := summaryOf(t, nil)
-		if err = errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(err, err2))
 		c.change(stated.Predicate.(*attest.Summary))
 		if agrees, _, err := attest.Agree(stated, again); agrees != c.agrees || err != nil {
 			t.Errorf("%s: %v, %v", name, agrees, err)

@@ -45,9 +45,7 @@ func (f foreign) Public() crypto.PublicKey { return f.key }
 func newForeign(t testing.TB, public, namespace string) foreign {
 	t.Helper()
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(public))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return foreign{key, namespace}
 }
 
@@ -104,13 +102,9 @@ func TestVerifiesElsewhere(t *testing.T) {
 	of.Reviewed.Commit, of.Reviewed.Tree = of.Commit, of.Tree
 	for _, name := range attest.Names[:3] {
 		s, err := attest.New(attest.TypeOf(name), record(files, ids[0]), of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		raw, err := attest.Sign(s, sign(signer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		namespace := attest.Namespace
 		if strings.HasPrefix(name, "gittuf") {
 			namespace = "git"
@@ -129,13 +123,9 @@ func TestVerifiesElsewhere(t *testing.T) {
 func TestT79Tampered(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Signed)
 	raw, err := attest.Sign(s, sign(signer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var e attest.Envelope
-	if err := canon.Unmarshal(bytes.TrimSuffix(raw, []byte("\n")), &e); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, canon.Unmarshal(bytes.TrimSuffix(raw, []byte("\n")), &e))
 	there := newForeign(t, signer.Public, attest.Namespace)
 	tried := 0
 	refuse := func(what string, forged []byte) {
@@ -156,9 +146,7 @@ func TestT79Tampered(t *testing.T) {
 		forged.Signatures = []attest.Signature{e.Signatures[0]}
 		change(&forged)
 		line, err := canon.Line(forged)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return line
 	}
 	b64 := base64.StdEncoding.EncodeToString
@@ -229,9 +217,7 @@ func TestT79Tampered(t *testing.T) {
 func TestT79Liar(t *testing.T) {
 	s, _ := approvalOf(t, storetest.Signed)
 	payload, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tried := 0
 	for at, forged := range leaves(t, payload) {
 		tried++
@@ -239,9 +225,7 @@ func TestT79Liar(t *testing.T) {
 			Payload: base64.StdEncoding.EncodeToString(forged), PayloadType: attest.PayloadType,
 			Signatures: []attest.Signature{{KeyID: newForeign(t, signer.Public, "").id(), Sig: base64.StdEncoding.EncodeToString([]byte(signer.Sign(attest.Namespace, attest.PAE(attest.PayloadType, forged))))}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if err := ours(t, line, signer.Public, s); err == nil {
 			t.Errorf("%s: taken", at)
 		}
@@ -256,9 +240,7 @@ func (f foreign) id() string { return ssh.FingerprintSHA256(f.key) }
 func decode(t testing.TB, text string) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return data
 }
 
@@ -270,9 +252,7 @@ func leaves(t testing.TB, raw []byte) map[string][]byte {
 	var root any
 	add := func(at string) {
 		text, err := canon.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		out[at] = text
 	}
 	var walk func(at string, v any, set func(any))
@@ -312,9 +292,7 @@ func leaves(t testing.TB, raw []byte) map[string][]byte {
 		}
 	}
 	root, err := canon.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	walk("", root, func(any) {})
 	return out
 }
@@ -323,9 +301,7 @@ func leaves(t testing.TB, raw []byte) map[string][]byte {
 func FuzzOpen(f *testing.F) {
 	s, _ := approvalOf(f, storetest.Signed)
 	raw, err := attest.Sign(s, sign(signer))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(raw)
 	f.Add([]byte(`{"payload":"","payloadType":"application/vnd.in-toto+json","signatures":[]}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -344,9 +320,7 @@ func FuzzOpen(f *testing.F) {
 func FuzzStatement(f *testing.F) {
 	s, _ := approvalOf(f, storetest.Signed)
 	raw, err := s.Bytes()
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(raw)
 	f.Add([]byte(`{"predicate":{"fromID":"","targetID":"","targetRef":""},"predicate_type":"https://gittuf.dev/reference-authorization/v0.2","subject":[{"digest":{}}],"type":"https://in-toto.io/Statement/v1"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

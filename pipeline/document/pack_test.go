@@ -8,7 +8,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // The package comment's sample, but for the source.
 func ExamplePack() {
@@ -80,9 +84,7 @@ func TestUnsoundPackIsNotRead(t *testing.T) {
 func TestCheckHash(t *testing.T) {
 	content := "é\n"
 	bare, err := document.Hash(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	sum := canon.Sum([]byte(content))
 	for _, c := range []struct {
 		name, hash string

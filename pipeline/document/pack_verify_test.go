@@ -24,23 +24,17 @@ func TestPackVectors(t *testing.T) {
 // checkVectors holds a verifier to what is recorded of it in a file.
 func checkVectors(t *testing.T, file string, verify func(doc any) []canon.Violation) {
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var cases []struct {
 		Name     string
 		Input    string `json:"input_json"`
 		Expected any
 	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			want, err := canon.Marshal(c.Expected)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			got, err := canon.Marshal(canon.NewReport(verify(parse(t, c.Input))))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
@@ -105,9 +99,7 @@ func TestPaths(t *testing.T) {
 		{"a\u0085", nil},
 	} {
 		quoted, err := canon.Marshal(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		var want []string
 		for _, message := range c.want {
 			want = append(want, message+c.path)
@@ -169,8 +161,6 @@ func FuzzVerifyPack(f *testing.F) {
 func line(t *testing.T, p document.Pack) string {
 	t.Helper()
 	b, err := p.Line()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(b)
 }

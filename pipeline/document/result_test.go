@@ -59,9 +59,7 @@ func resultLines(vs []canon.Violation) string {
 
 func TestWriteSet(t *testing.T) {
 	refused, err := effect.ResultLine(effect.RefuseResult("w", false, "m", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	none := "AS6 a: path in result but not in patch: a\nAS6 b: path in result but not in patch: b"
 	for _, c := range []struct{ name, doc, patch, want string }{
 		{"equal", valid, `{"operations":[{"path":"b"},{"path":"a"},{"path":"a"}]}`, ""},

@@ -32,9 +32,7 @@ func seal(t testing.TB, doc map[string]any) map[string]any {
 func derive(t testing.TB, prefix string, v any) string {
 	t.Helper()
 	id, err := document.DeriveID(prefix, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return id
 }
 
@@ -173,9 +171,7 @@ func TestT82MissingFields(t *testing.T) {
 func canonical(t testing.TB, v any) []byte {
 	t.Helper()
 	raw, err := canon.Line(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return raw
 }
 
@@ -183,18 +179,14 @@ func canonical(t testing.TB, v any) []byte {
 func hashOf(t testing.TB, v any) string {
 	t.Helper()
 	h, err := document.Hash(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return h
 }
 
 func TestStrictBundle(t *testing.T) {
 	bundle := parse(t, `{"id":"bun_0123456789abcdef","files":[]}`)
 	sum, err := document.HashProposal(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	doc := seal(t, with(t, "source_bundle_hash", `"`+sum+`"`))
 	if got := lines(document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: true})); got != nil {
 		t.Errorf("matching bundle: %q", got)

@@ -21,13 +21,9 @@ type vector struct {
 func vectors(t testing.TB) []vector {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var vs []vector
-	if err := json.Unmarshal(raw, &vs); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(raw, &vs))
 	return vs
 }
 

@@ -58,14 +58,10 @@ func codeOf(t testing.TB, files fs.FS) repository {
 	t.Helper()
 	c := repository{}
 	ids, err := lookup.IDs(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, id := range ids {
 		log, err := lookup.Read(files, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if log.Transaction().Pointers.Proposal == nil { // it says what became of an exception
 			continue
 		}
@@ -88,9 +84,7 @@ func codeOf(t testing.TB, files fs.FS) repository {
 func applied(t testing.TB, files fs.FS, id string) string {
 	t.Helper()
 	log, err := lookup.Read(files, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
 		if done.Success {
 			return done.CommitAfter
@@ -105,13 +99,9 @@ func applied(t testing.TB, files fs.FS, id string) string {
 func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 	t.Helper()
 	clock := explain.NewClock(storetest.InOrder{Tree: files})
-	if err := clock.Commits(func(history.Commit) {}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, clock.Commits(func(history.Commit) {}))
 	x, err := explain.NewIndex(files, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var all []code.BranchCommit
 	parent := strings.Repeat("0", 40)
 	for _, id := range append(made, strings.Repeat("e", 40)) {
@@ -120,9 +110,7 @@ func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 	}
 	o := explain.Options{Ledger: files, Index: x, Code: codeOf(t, files), Default: []string{strings.Repeat("0", 40)}, Now: now}
 	judged, err := explain.Run(context.Background(), o, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return evidence.Source{
 		Repository: evidence.Repository{Name: "acme/shop", Branch: "main", Commit: all[0].ID, LedgerRef: "refs/agent/ledger"},
 		Links:      forge.Links{Web: "https://github.com/acme/shop"}, Ledger: files, Index: x, Judged: judged, Commits: all, Now: now,
@@ -132,9 +120,7 @@ func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 func period(t testing.TB, from, to string) evidence.Period {
 	t.Helper()
 	p, err := evidence.ParsePeriod(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -142,9 +128,7 @@ func report(t testing.TB, s evidence.Source, from, to string) evidence.Report {
 	t.Helper()
 	p := period(t, from, to)
 	part, err := s.Changes(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return evidence.New(p, now, []evidence.Part{part})
 }
 
@@ -238,17 +222,11 @@ func TestT56Backdated(t *testing.T) {
 	if _, err := explain.NewIndex(files, clock); err == nil { // T82 nothing was read through it
 		t.Error("an order that nobody noted")
 	}
-	if err := clock.Commits(func(history.Commit) {}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, clock.Commits(func(history.Commit) {}))
 	x, err := explain.NewIndex(files, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	first, err := lookup.Read(files, ids[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if x.First != first.Meta().BaseCommit || !x.Began.Equal(february) {
 		t.Errorf("it began with %s at %s", x.First, x.Began)
 	}
@@ -258,9 +236,7 @@ func TestT56Backdated(t *testing.T) {
 		}
 	}
 	clock = explain.NewClock(seen[:1])
-	if err := clock.Commits(func(history.Commit) {}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, clock.Commits(func(history.Commit) {}))
 	if _, err := explain.NewIndex(files, clock); err == nil {
 		t.Error("a transaction that no commit recorded")
 	}
@@ -343,9 +319,7 @@ func TestPeriods(t *testing.T) {
 func TestT82Unread(t *testing.T) {
 	p := period(t, "2026-01-01", "2026-01-31")
 	empty, err := evidence.Source{Repository: evidence.Repository{Name: "a"}, Index: &explain.Index{}, Now: now}.Changes(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, parts := range map[string][]evidence.Part{
 		"no repository": nil, "no ledger": {empty},
 		"unreadable": {evidence.Failed(evidence.Repository{Name: "a", Read: true}, evidence.Unreadable, "\x1b[2Jno\nsuch")},

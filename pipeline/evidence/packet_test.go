@@ -71,12 +71,8 @@ func row(commit string) evidence.Row {
 	}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// check ends a test that has an error.
+var check = teststand.Fatal
 
 func packetLine(t testing.TB, v any) []byte {
 	t.Helper()
@@ -241,9 +237,7 @@ func TestMembers(t *testing.T) {
 	s := draw(t, 2, storetest.Whole)
 	whole := s.signed(t)
 	m, err := evidence.ParsePacket(whole[evidence.ManifestFile].Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, name := range []string{evidence.ManifestFile, "Manifest.json", evidence.SignatureFile} {
 		listing := m
 		listing.Files = append(slices.Clone(m.Files), evidence.ListFile(name, nil))

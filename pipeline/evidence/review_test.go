@@ -56,9 +56,7 @@ func said(t *testing.T, login, permission string) func(*observation.Disposition)
 			Kind: approval.KindIssueComment, ID: "4711", URL: "https://forge.example/1#4711", Author: ledger.Actor{Kind: "user", ID: "7", Login: login},
 			Body: "/dispose " + d.About + " accepted\n" + d.Reason, CreatedAt: "2026-01-05T12:00:00Z",
 		}}.Disposition()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		*d = *read
 	}
 }
@@ -72,9 +70,7 @@ func observed(t *testing.T, files fstest.MapFS, meta *ledger.Meta, o observation
 	}
 	line := func(doc any) []byte {
 		raw, err := canon.Line(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return raw
 	}
 	raw := line(o)
@@ -86,9 +82,7 @@ func observed(t *testing.T, files fstest.MapFS, meta *ledger.Meta, o observation
 		&ledger.StatusChange{TransactionID: id, From: ledger.InProgress, To: ledger.Interrupted},
 		&ledger.Close{TransactionID: id, Status: ledger.Interrupted},
 	} {
-		if err := log.Append(now.Add(-time.Hour), e); err != nil {
-			t.Fatal(err)
-		}
+		check(t, log.Append(now.Add(-time.Hour), e))
 	}
 	put(ledger.ArtifactFile(canon.Hex(raw)), raw)
 	put(ledger.EventsFile, log.Bytes())
@@ -102,9 +96,7 @@ func TestReviews(t *testing.T) {
 	whole, ids := storetest.Recorded(t, storetest.Whole)
 	pushed, key, other := strings.Repeat("e", 40), teststand.Ed25519(1), teststand.Ed25519(2)
 	list, err := sshsig.ParseAllowedSigners([]byte("bob@example.org " + key.Public + "\nfay@example.org,eve@example.org " + other.Public))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, c := range map[string]struct {
 		mail, about, policy string
 		by                  *teststand.Signer
@@ -143,9 +135,7 @@ func TestReviews(t *testing.T) {
 			}
 			s := source(t, files, applied(t, whole, ids[0]))
 			rules, err := policy.Parse("p", []byte(cmp.Or(c.policy, "version: 1")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			rules.Exceptions.Review = policy.Duration(24 * time.Hour)
 			s.Policy, s.Keys = rules, approval.Keys{Allowed: list, Listed: list}
 			s.RawCommit = func(commit string) ([]byte, error) {

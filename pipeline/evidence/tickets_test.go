@@ -16,9 +16,7 @@ func TestT76Tickets(t *testing.T) {
 	files, ids := storetest.Recorded(t, storetest.Whole)
 	pushed := strings.Repeat("e", 40)
 	rules, err := policy.Parse("p", []byte(`tickets: ["[A-Z]{2,}-\\d+", "#\\d+", "a?"]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	many := ""
 	for i := range 30 {
 		many += fmt.Sprintf("OPS-%d ", i)

@@ -20,15 +20,11 @@ func between(t testing.TB, from, to files) patch.Patchset {
 	}
 	for path := range to {
 		f, err := patch.Lookup(to.fs(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		after[path] = f
 	}
 	set, err := patch.NewTree(from.fs()).Between(after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return set
 }
 

@@ -31,13 +31,9 @@ func TestT03DeniedElsewhere(t *testing.T) {
 	t.Parallel()
 	tree, commits := lived(t, storetest.Whole)
 	ids, err := lookup.IDs(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	state, err := lookup.State(tree, ids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	denial := ledger.DeniedDir(state.PatchID()) + "/fileChange.json"
 	tree[denial] = &fstest.MapFile{Data: []byte("{}\n"), Mode: 0o644}
 	for n := range len(commits) + 1 {
@@ -52,9 +48,7 @@ func TestT03DeniedElsewhere(t *testing.T) {
 // lived is the ledger of one life, and what each commit of it adds or changes.
 func lived(t *testing.T, life storetest.Life) (tree fstest.MapFS, commits [][]string) {
 	entries, err := storetest.Lives(life)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, e := range entries {
 		commits = append(commits, slices.Collect(maps.Keys(e.Files)))
 	}
@@ -66,19 +60,13 @@ func lived(t *testing.T, life storetest.Life) (tree fstest.MapFS, commits [][]st
 func judged(t *testing.T, tree fstest.MapFS, commits [][]string) explain.Result {
 	clock := explain.NewClock(timeline(commits))
 	err := clock.Commits(func(history.Commit) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	index, err := explain.NewIndex(tree, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	base := files{path(0): before(0)}
 	changed := changing{between(t, base, files{path(0): after(0)}), base.fs()}
 	got, err := explain.Run(t.Context(), explain.Options{Ledger: tree, Index: index, Code: changed, Default: []string{"base"}}, []code.BranchCommit{{ID: "made", Parents: []string{"base"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return got
 }
 

@@ -58,13 +58,9 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 	t.Parallel()
 	tree, ids := storetest.Recorded(t, storetest.Whole)
 	index, err := indexOf(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	log, err := lookup.Read(tree, ids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	made := ledger.Of[*ledger.ApplyComplete](log)[0].CommitAfter
 	base := fstest.MapFS{"dir/file0.txt": &fstest.MapFile{Data: []byte("one\nhello 0\nthree\n"), Mode: 0o644}}
 	approved := map[string]*patch.File{"dir/file0.txt": {Mode: patch.Regular, Data: []byte("one\nhello, world 0\nthree\n")}}
@@ -80,13 +76,9 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 		"without any":   {approved, []code.BranchCommit{{ID: made}}, 0},
 	} {
 		set, err := patch.NewTree(base).Between(c.after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got, err := explain.Run(context.Background(), explain.Options{Ledger: tree, Index: index, Code: changing{set, base}, Default: []string{"base"}}, c.list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if len(got.Explained) != c.want || len(got.Unexplained) != len(c.list)-c.want {
 			t.Errorf("%s: explained %+v, unexplained %+v", name, got.Explained, got.Unexplained)
 		}

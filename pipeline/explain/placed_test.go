@@ -52,9 +52,7 @@ func TestPlaced(t *testing.T) {
 	base := files{"a": lines("1 2 3 4 5 6 7"), "b": "b\n"}
 	approved := files{"a": lines("1 two 3 4 5 six 7"), "b": "b\n", "new": "new\n"}
 	want, err := patchOf(base, approved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	with := func(files files, changes ...string) files {
 		out := maps.Clone(files)
 		for i := 0; i < len(changes); i += 2 {

@@ -75,9 +75,7 @@ func TestAccounts(t *testing.T) {
 func parsePolicy(t *testing.T, file string) policy.Policy {
 	t.Helper()
 	p, err := policy.Parse(policy.Path, []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return p
 }
 

@@ -48,9 +48,7 @@ func pulled(t *testing.T, reviews string) explain.Pull {
 				s.Commit = strings.Repeat(value, 40)
 			case "at":
 				ago, err := time.ParseDuration(value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				s.CreatedAt = noon.Add(-ago).Format(time.RFC3339)
 			case "comment":
 				s.Kind, s.State, s.Commit, s.Body = approval.KindIssueComment, "", "", value+" patchset:"+thePatch

@@ -19,21 +19,13 @@ import (
 func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 	t.Helper()
 	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	log, err := lookup.Read(tree, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	denials, err := ledger.Denials(tree, log.Transaction().PatchID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	r, err := explain.Rejudge(new(approval.Policies), dir, log, denials, policy.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return r.Policy
 }
 
@@ -42,9 +34,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 func TestInForce(t *testing.T) {
 	tree, _ := storetest.Recorded(t, append(storetest.Mixed(18), storetest.Signed)...)
 	all, err := lookup.All(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	seen := map[ledger.Status]bool{}
 	for _, tx := range all {
 		seen[tx.Status] = true
@@ -53,9 +43,7 @@ func TestInForce(t *testing.T) {
 			t.Errorf("%s, %s: %+v", tx.TransactionID, tx.Status, c)
 		}
 		log, err := lookup.Read(tree, tx.TransactionID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		want := map[ledger.Status]approval.State{
 			ledger.Completed: approval.Approved, ledger.Applied: approval.Approved, ledger.Awaiting: approval.Pending, ledger.Denied: approval.Denied,
 			ledger.Interrupted: approval.Approved, ledger.Superseded: approval.Approved, ledger.Failed: approval.Approved,
@@ -137,9 +125,7 @@ func TestWhatIf(t *testing.T) {
 func TestLessAsked(t *testing.T) {
 	tree, _ := storetest.Recorded(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
 	cases, err := explain.Simulate(tree, time.Time{}, policy.Default(), func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var r explain.Simulation
 	r.Sum(cases)
 	c := r.Cases[0]
@@ -191,22 +177,16 @@ func TestDamaged(t *testing.T) {
 func TestSince(t *testing.T) {
 	tree, _ := storetest.Recorded(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
 	all, err := lookup.All(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	latest := ""
 	for _, tx := range all {
 		latest = max(latest, tx.UpdatedAt)
 	}
 	last, err := time.Parse(ledger.TimeFormat, latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	count := func(since time.Time) int {
 		cases, err := explain.Simulate(tree, since, policy.Default(), func(int, int) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return len(cases)
 	}
 	if n := count(time.Time{}); n != 3 {

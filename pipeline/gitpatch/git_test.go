@@ -58,22 +58,16 @@ func (r repo) write(name string, f *patch.File) {
 	r.t.Helper()
 	full := filepath.Join(r.dir, filepath.FromSlash(name))
 	if f == nil {
-		if err := os.Remove(full); err != nil {
-			r.t.Fatal(err)
-		}
+		fatal(r.t, os.Remove(full))
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, os.MkdirAll(filepath.Dir(full), 0o777))
 	_ = os.Remove(full)
 	perm := os.FileMode(0o644)
 	if f.Mode == patch.Executable {
 		perm = 0o755
 	}
-	if err := os.WriteFile(full, f.Data, perm); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, os.WriteFile(full, f.Data, perm))
 }
 
 func (r repo) commit() {
@@ -130,9 +124,7 @@ func TestExpands(t *testing.T) {
 	parse := func(raw string) gitpatch.Diff {
 		t.Helper()
 		d, err := gitpatch.Parse([]byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return d
 	}
 	most := "diff --git a/%[1]s b/%[1]s\nnew file mode 100644\nindex " + strings.Repeat("0", 40) + ".." + strings.Repeat("1", 40) + "\nGIT binary patch\nliteral 9223372036854775807\nHcmV?d00001\n\n"

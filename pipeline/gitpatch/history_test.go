@@ -53,9 +53,7 @@ type tally struct {
 
 func checkHistory(t *testing.T, dir string, most int) {
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	sum := tally{refused: map[string]int{}, example: map[string]string{}}
 	log, _ := gitOutput(dir, "log", "--first-parent", "--min-parents=1", "--format=%H", "-n", fmt.Sprint(most), "HEAD")
 	pairs := strings.Fields(string(log))
@@ -88,9 +86,7 @@ func (s *tally) commit(t *testing.T, dir string, repo *gitstore.Repo, commit str
 	want := rawDiff(raw)
 	parent, _ := gitOutput(dir, "rev-parse", commit+"^")
 	base, err := repo.Tree(t.Context(), strings.TrimSpace(string(parent)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, renames := range []string{"--no-renames", "-M", "-B -M -C"} {
 		args := append([]string{"diff", "--binary"}, strings.Fields(renames)...)
 		raw, ok := gitOutput(dir, append(args, commit+"^", commit)...)

@@ -98,9 +98,7 @@ func judge(diff []byte, base fs.FS) string {
 // judge reports whether git apply --check takes the diff on the base.
 func (r repo) judge(base fs.FS, diff []byte) bool {
 	entries, err := os.ReadDir(r.dir)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal(r.t, err)
 	for _, e := range entries {
 		if e.Name() != ".git" {
 			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
@@ -150,20 +148,14 @@ func (r repo) place(base fs.FS, name string, e fs.DirEntry) error {
 // another version differences are only shown.
 func checkTable(t *testing.T, rows string) {
 	version, err := exec.Command("git", "version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	const file = "testdata/hostile/git.txt"
 	got := string(version) + rows
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(file, []byte(got), 0o666))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	wantVersion, wantRows, _ := strings.Cut(string(want), "\n")
 	if rows == wantRows {
 		return

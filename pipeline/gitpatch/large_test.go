@@ -19,13 +19,9 @@ func resolved(t testing.TB, raw []byte, base memFS) (patch.Patchset, time.Durati
 	t.Helper()
 	start := time.Now()
 	d, err := gitpatch.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	p, err := d.Resolve(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return p, time.Since(start)
 }
 
@@ -78,9 +74,7 @@ func TestT42CopyBomb(t *testing.T) {
 		fmt.Fprintf(&raw, "diff --git a/a b/c%[1]d\nsimilarity index 99%%\ncopy from a\ncopy to c%[1]d\n--- a/a\n+++ b/c%[1]d\n@@ -1 +1 @@\n-line\n+LINE\n", i)
 	}
 	d, err := gitpatch.Parse(raw.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err = d.Resolve(base); err == nil || !strings.Contains(err.Error(), "expands to more than 256 MiB") {
 		t.Error(err)
 	}
@@ -186,8 +180,6 @@ func peak(t *testing.T) int {
 	}
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kb, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return kb << 10
 }

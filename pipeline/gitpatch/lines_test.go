@@ -36,9 +36,7 @@ func TestStatsBinary(t *testing.T) {
 	png := append([]byte("\x89PNG\r\n\x1a\n\x00"), make([]byte, 90000)...)
 	tree := fstest.MapFS{"a": {Data: []byte("\x00"), Mode: 0o644}, "b": {Data: []byte("\x00b"), Mode: 0o644}}
 	p, err := patch.NewTree(tree).Between(map[string]*patch.File{"a": {Mode: patch.Regular, Data: png}, "b": nil, "c": {Mode: patch.Regular, Data: []byte("GIT binary patch\nliteral 5\n")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	s := gitpatch.Stats(p.Bytes())
 	if !s[0].Binary || s[0].Size != len(png) || !bytes.HasPrefix(png, s[0].Begins) || len(s[0].Begins) < 10 || !s[1].Binary || s[1].Size != 0 || s[2].Binary || s[2].Size != -1 {
 		t.Errorf("%+v", []any{s[0].Size, s[0].Begins, s[1].Size, s[2].Size})

@@ -17,9 +17,7 @@ import (
 // formats.
 func TestObjectFormats(t *testing.T) {
 	files, err := filepath.Glob("testdata/canonical/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	index := regexp.MustCompile(`(?m)^index ([0-9a-f]{40})\.\.([0-9a-f]{40})(.*)\n`)
 	none := strings.Repeat("0", 64)
 	tried := map[string]int{}

@@ -135,15 +135,11 @@ func FuzzOffset(f *testing.F) {
 			return
 		}
 		d, err := gitpatch.Parse([]byte(diff))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		base := fstest.MapFS{"f": {Data: []byte(now), Mode: 0o644}}
 		ours, err := d.Moved().Resolve(base)
 		name := filepath.Join(work.dir, "f")
-		if err := os.WriteFile(name, []byte(now), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(name, []byte(now), 0o666))
 		cmd := exec.Command("git", "apply", "-")
 		cmd.Dir, cmd.Stdin = work.dir, strings.NewReader(diff)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
@@ -184,9 +180,7 @@ func TestOffset(t *testing.T) {
 		{"there already, and elsewhere not yet", "0 a B c 1 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "", "the hunk's lines are at line 6"},
 	} {
 		d, err := gitpatch.Parse([]byte(head + c.diff))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		base := fstest.MapFS{"f": {Data: []byte(lines(c.file)), Mode: 0o644}}
 		p, err := d.Moved().Resolve(base)
 		says := ""
@@ -212,9 +206,7 @@ func TestRepeatedLines(t *testing.T) {
 	for _, last := range []string{"X\n", line} {
 		diff := fmt.Sprintf("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,%d +1,%[1]d @@\n", lines+2) + strings.Repeat(" "+line, lines) + " " + last + "-Y\n+Z\n"
 		d, err := gitpatch.Parse([]byte(diff))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		_, err = d.Moved().Resolve(fstest.MapFS{"f": {Data: []byte(strings.Repeat(line, 8*lines)), Mode: 0o644}})
 		if err == nil || !strings.Contains(err.Error(), "is not what the patch expects") {
 			t.Errorf("%q: %v", last, err)
@@ -241,9 +233,7 @@ func TestReverse(t *testing.T) {
 			continue
 		}
 		d, err := gitpatch.Parse([]byte(diff))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		back, ok := d.Reverse()
 		p, err := back.Resolve(fstest.MapFS{"f": file(is)})
 		if !ok || err != nil || string(p.Changes[0].After.Data) != was || len(p.Offsets) > 0 {

@@ -107,9 +107,7 @@ func TestRenamings(t *testing.T) {
 				base[path] = f
 			}
 			p, err := patch.NewTree(newMemFS(base)).Between(after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			want := gitRenames(r)
 			for i := range want {
 				want[i] = strings.NewReplacer(`"`, ``, `\`, ``).Replace(want[i]) // git quotes names here
@@ -149,9 +147,7 @@ func TestT71Renamings(t *testing.T) {
 			base[fmt.Sprint("old", i)], after[fmt.Sprint("old", i)], after[fmt.Sprint(`new "`, i)] = f, nil, to
 		}
 		p, err := patch.NewTree(newMemFS(base)).Between(after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for _, r := range gitpatch.Renamings(p.Bytes()) {
 			renamed++
 			d, err := gitpatch.Parse(r.Diff)
@@ -180,9 +176,7 @@ func TestT71Renamings(t *testing.T) {
 	// A diff that does not have all of a file, or another text than it says, as a masked one has, tells no rename.
 	hundred := words(2, 100)
 	p, err := patch.NewTree(newMemFS(map[string]*patch.File{"old": textFile(hundred, "\n")})).Between(map[string]*patch.File{"old": nil, "new": textFile(replaced(hundred, 5), "\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	whole := string(p.Bytes())
 	if len(gitpatch.Renamings([]byte(whole))) != 1 {
 		t.Fatal("no rename")
@@ -207,9 +201,7 @@ func TestManyRenamings(t *testing.T) {
 		after[fmt.Sprint("new", i)] = textFile(append(lines, "x"), "\n")
 	}
 	p, err := patch.NewTree(newMemFS(base)).Between(after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	raw, from := p.Bytes(), time.Now()
 	if n := len(gitpatch.Renamings(raw)); n == 0 || time.Since(from) > 5*time.Second {
 		t.Errorf("%d in %v", n, time.Since(from))

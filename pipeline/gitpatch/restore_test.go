@@ -57,9 +57,7 @@ func randomText(rng *rand.Rand) string {
 // TestRestoreElsewhere: a base that does not have the lines is an error.
 func TestRestoreElsewhere(t *testing.T) {
 	d, err := gitpatch.Parse([]byte("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, base := range []fstest.MapFS{{}, {"a": {Data: []byte("one\n"), Mode: 0o644}}} {
 		var e *patch.Error
 		if _, err := d.Restore(base); !errors.As(err, &e) || e.Path != "a" {

@@ -28,9 +28,7 @@ type archive struct {
 func readArchive(t testing.TB, file string) archive {
 	t.Helper()
 	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return archive{a, file}
 }
 
@@ -101,9 +99,7 @@ func (a archive) change(t testing.TB, base fs.FS) patch.Patchset {
 		}
 	}
 	p, err := patch.NewTree(base).Between(after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return p
 }
 
@@ -123,7 +119,5 @@ func (a archive) want(t *testing.T, section, got string) {
 		i = len(a.Files) - 1
 	}
 	a.Files[i].Data = []byte(got)
-	if err := os.WriteFile(a.file, txtar.Format(a.Archive), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(a.file, txtar.Format(a.Archive), 0o666))
 }

@@ -12,9 +12,7 @@ import (
 func quoted(t *testing.T, text string) string {
 	t.Helper()
 	raw, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(raw)
 }
 

@@ -58,9 +58,7 @@ func TestCases(t *testing.T) {
 	tool := ""
 	if at := os.Getenv("COUNTERSIGN_CODEX"); at != "" {
 		tool = filepath.Join(t.TempDir(), "apply_patch")
-		if err := os.Symlink(at, tool); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Symlink(at, tool))
 	}
 	for _, c := range cases {
 		files := map[string]string{"a.txt": c.file}

@@ -28,9 +28,7 @@ func TestCodex(t *testing.T) {
 		t.Skip("SKIPPED: no COUNTERSIGN_CODEX, the program codex, to compare with")
 	}
 	link := filepath.Join(t.TempDir(), "apply_patch") // it acts by its name
-	if err := os.Symlink(tool, link); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Symlink(tool, link))
 	times := 300
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_CODEX_TIMES")); err == nil {
 		times = n
@@ -63,12 +61,8 @@ func TestCodex(t *testing.T) {
 	}
 	if *update {
 		raw, err := json.MarshalIndent(kept, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(recordedFile, append(raw, '\n'), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
+		fatal(t, os.WriteFile(recordedFile, append(raw, '\n'), 0o600))
 	}
 	t.Logf("numbers: %d patches: %d alike, %d refused by both, %d ambiguous", times, applied, refused, ambiguous)
 }
@@ -85,9 +79,7 @@ const recordedFile = "testdata/codex-0.169.json"
 // TestRecorded: the same bytes as the tool gave when its answers were recorded.
 func TestRecorded(t *testing.T) {
 	raw, err := os.ReadFile(recordedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var all []recordedPatches
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) < 100 {
 		t.Fatalf("%d cases: %v", len(all), err)
@@ -103,9 +95,7 @@ func TestRecorded(t *testing.T) {
 func byTool(t *testing.T, tool string, files map[string]string, text string) (map[string]string, bool) {
 	dir := t.TempDir()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	cmd := exec.Command(tool)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(text)

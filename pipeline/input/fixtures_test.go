@@ -13,7 +13,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // A fixture is a change as a producer writes it, on base files: what becomes of them, or
 // what the refusal says; Tool is what the producer's own tool makes where we refuse.
@@ -36,9 +40,7 @@ func fixtures(t *testing.T, format string) (all []fixture) {
 	if err == nil {
 		err = json.Unmarshal(raw, &all)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return all
 }
 
@@ -49,9 +51,7 @@ func TestFixtures(t *testing.T) {
 	tools := map[string]func(t *testing.T, dir string, f fixture) bool{"git": byGit, "unified": byGit}
 	if at := os.Getenv("COUNTERSIGN_CODEX"); at != "" {
 		link := filepath.Join(t.TempDir(), "apply_patch") // it acts by its name
-		if err := os.Symlink(at, link); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Symlink(at, link))
 		tools["codex"] = func(_ *testing.T, dir string, f fixture) bool {
 			cmd := exec.Command(link)
 			cmd.Dir, cmd.Stdin = dir, strings.NewReader(f.Input)
@@ -145,9 +145,7 @@ func spread(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, data := range files {
 		at := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(data), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(data), 0o600)))
 	}
 }
 
@@ -168,8 +166,6 @@ func gathered(t *testing.T, dir string) map[string]string {
 		out[name] = string(raw)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }

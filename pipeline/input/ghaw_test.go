@@ -74,9 +74,7 @@ func TestGHAW(t *testing.T) {
 // others, and the patch beside them must say the same.
 func TestGHAWBundle(t *testing.T) {
 	asked, err := input.ReadGHAW([]byte(`{"items":[{"type":"create_pull_request","branch":"fix"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	patchName, bundleName, err := asked.Files([]string{"aw-fix.bundle", "aw-fix.patch", "aw-other.bundle"})
 	if err != nil || patchName != "aw-fix.patch" || bundleName != "aw-fix.bundle" {
 		t.Errorf("%q, %q, %v", patchName, bundleName, err)
@@ -107,9 +105,7 @@ func TestGHAWBundle(t *testing.T) {
 		{map[string]string{"a": "1\n2\n3\n"}, []byte(strings.Replace(string(diff), "-3", "-9", 1)), "the patch beside the bundle: "},
 	} {
 		in, err := asked.Change(c.diff, made, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got, err := after(c.base, in)
 		switch {
 		case c.err != "":

@@ -46,9 +46,7 @@ func TestSessionCut(t *testing.T) {
 // of one is not recognised. It goes for what is behind the bytes that are looked through.
 func TestT47TraceSecretsAtTheCut(t *testing.T) {
 	finder, err := secret.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for i, sample := range teststand.Samples() {
 		if i%4 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
 			continue

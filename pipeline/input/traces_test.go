@@ -37,13 +37,9 @@ func recorded(t *testing.T, steps []any, clean func(string) string) []string {
 	var out []string
 	for _, p := range ledger.Of[*ledger.TraceItem](s.Log) {
 		line, err := canon.Marshal(p.Item)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		doc, err := canon.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		item := doc.(map[string]any)
 		about := item["metadata"].(map[string]any)
 		for _, name := range []string{"artifact", "step", "steps"} {
@@ -65,9 +61,7 @@ func recorded(t *testing.T, steps []any, clean func(string) string) []string {
 // artifact has. What people typed is in none.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/traces/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	n := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, ".want") {
@@ -75,9 +69,7 @@ func TestTraces(t *testing.T) {
 		}
 		n++
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		steps, format, err := input.ReadTrace(raw, plain)
 		got := "format: " + format + "\n"
 		if err != nil {
@@ -87,17 +79,13 @@ func TestTraces(t *testing.T) {
 			got += item + "\n"
 		}
 		written, err := input.WriteTrace(steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got += "steps:\n" + string(written)
 		if strings.Contains(got, "what a person") {
 			t.Errorf("%s: what a person typed is told\n%s", file, got)
 		}
 		if *update {
-			if err := os.WriteFile(file+".want", []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(file+".want", []byte(got), 0o600))
 		}
 		want, err := os.ReadFile(file + ".want")
 		if err != nil || got != string(want) {
@@ -114,9 +102,7 @@ func TestTraces(t *testing.T) {
 func same(t *testing.T, steps []any) {
 	t.Helper()
 	written, err := input.WriteTrace(steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	again, format, err := input.ReadTrace(written, plain)
 	if err != nil || format != "" || len(again) != len(steps) {
 		t.Fatalf("%d steps, then %d as %q: %v\n%s", len(steps), len(again), format, err, written)
@@ -131,14 +117,10 @@ func same(t *testing.T, steps []any) {
 // same as lines, as one list and one after the other in several lines each.
 func FuzzTrace(f *testing.F) {
 	files, err := filepath.Glob("testdata/traces/*")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal(f, err)
 		if !strings.HasSuffix(file, ".want") {
 			f.Add(string(raw))
 		}
@@ -167,9 +149,7 @@ func FuzzTrace(f *testing.F) {
 			return // no log of lines
 		}
 		want, err := input.WriteTrace(steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for _, other := range []string{"[" + strings.Join(lines, ",\n") + "]", strings.Join(objects, "")} {
 			again, format2, err := input.ReadTrace([]byte(other), plain)
 			if err != nil || format2 != format {
@@ -188,14 +168,10 @@ func FuzzTrace(f *testing.F) {
 func FuzzTraceMutants(f *testing.F) {
 	var logs [][]any
 	files, err := filepath.Glob("testdata/traces/*.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal(f, err)
 		var log []any
 		for line := range strings.Lines(string(raw)) {
 			if doc, err := canon.Parse([]byte(line)); err == nil {
@@ -213,9 +189,7 @@ func FuzzTraceMutants(f *testing.F) {
 		var raw []byte
 		for range 1 + rng.IntN(12) {
 			line, err := canon.Line(mutant(rng, log[rng.IntN(len(log))], log[rng.IntN(len(log))]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			raw = append(raw, line...)
 		}
 		steps, _, err := input.ReadTrace(raw, plain)

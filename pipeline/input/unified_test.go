@@ -56,9 +56,7 @@ func TestUnified(t *testing.T) {
 			"--- end.txt\n+++ end.txt\n@@ -1 +1 @@\n-no end\n\\ No newline at end of file\n+an end\n--- q\".txt\n+++ q\".txt\n@@ -1 +1,2 @@\n-q\n+--- q\n++++ q\n",
 	} {
 		in, err := input.From("unified", []byte(text), "", false, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if got, err := after(base, in); err != nil || !maps.Equal(got, want) {
 			t.Errorf("%q, %v\n%s", got, err, text)
 		}
@@ -97,9 +95,7 @@ func TestUnifiedAsGit(t *testing.T) {
 	}
 	read := func() string {
 		raw, err := os.ReadFile(filepath.Join(dir, "a.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return string(raw)
 	}
 	for seed := range uint64(40) {
@@ -118,9 +114,7 @@ func TestUnifiedAsGit(t *testing.T) {
 		}
 		before := map[string]string{"a.txt": strings.TrimSuffix(was.String(), strings.Repeat("\n", r.IntN(2)))}
 		for name, text := range map[string]string{"a.txt": before["a.txt"], "b.txt": is.String()} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		diff, _ := git("diff", "--no-index", fmt.Sprint("-U", r.IntN(4)), "a.txt", "b.txt")
 		_, hunks, changed := strings.Cut(diff, "\n@@ ")
@@ -128,16 +122,12 @@ func TestUnifiedAsGit(t *testing.T) {
 			continue
 		}
 		text := "--- a.txt\n+++ a.txt\n@@ " + hunks
-		if err := os.WriteFile(filepath.Join(dir, "p"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, "p"), []byte(text), 0o600))
 		if out, err := git("apply", "-p0", "--unidiff-zero", "p"); err != nil {
 			t.Fatalf("%s\n%s", out, text)
 		}
 		in, err := input.From("auto", []byte(text), "", false, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if got, err := after(before, in); err != nil || got["a.txt"] != read() {
 			t.Errorf("%q, %v, want %q\n%s", got, err, read(), text)
 		}
@@ -154,9 +144,7 @@ func TestHostileAsGit(t *testing.T) {
 	taken := 0
 	for _, name := range cases {
 		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		f := fixture{Name: filepath.Base(name), Base: map[string]string{}}
 		for _, section := range archive.Files {
 			kind, path, _ := strings.Cut(section.Name, "/")

@@ -9,7 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 const deniedID = "tx_01M8AZ23SH63CX79ZBJPV475KX"
 
@@ -27,9 +31,7 @@ func aDenial(t *testing.T, in ledger.Repository) fstest.MapFS {
 		path.Join(ledger.Dir(deniedID), ledger.TransactionFile): tx,
 	} {
 		line, err := canon.Line(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tree[name] = &fstest.MapFile{Data: line, Mode: fs.FileMode(0o644)}
 	}
 	return tree
@@ -58,9 +60,7 @@ func TestDeniedWithoutAPatch(t *testing.T) {
 		}(),
 	} {
 		line, err := canon.Line(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		tree := aDenial(t, site)
 		tree[name].Data = line
 		if found, _, err := AskDenied(t.Context(), honest(), tree, 20); err == nil {

@@ -126,9 +126,7 @@ func options(f *aForge) Options {
 func asks(t *testing.T, r *recorded, o Options) (Result, map[string]Finding, []byte) {
 	t.Helper()
 	result, kept, err := r.run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	out := map[string]Finding{}
 	for _, f := range result.Findings {
 		out[f.What] = f

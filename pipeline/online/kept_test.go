@@ -11,16 +11,12 @@ import (
 func emptied(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var doc kept
-	if err := canon.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, canon.Unmarshal(raw, &doc))
 	for i := range doc.Answers {
 		doc.Answers[i].Findings = []Finding{}
 	}
 	line, err := canon.Line(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return line
 }
 
@@ -28,24 +24,18 @@ func emptied(t *testing.T, raw []byte) []byte {
 // could have written, and writing all of them again gives a file that says the same.
 func FuzzKept(f *testing.F) {
 	_, good, err := aRecord().run(f.Context(), options(honest()))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(good)
 	f.Add(bytes.Replace(good, []byte("same"), []byte("gone"), 1))
 	f.Add([]byte(`{"address":"","answers":[],"repository":"7","schema":"countersign/online/1"}` + "\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		o := options(honest())
 		at, err := o.Forge.DefaultBranch(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		o.Kept = raw
 		taken := readKept(o, at)
 		line, err := writeKept(at, taken)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		o.Kept = line
 		if again := readKept(o, at); len(again) != len(taken) {
 			t.Errorf("%d answers, and %d again", len(taken), len(again))

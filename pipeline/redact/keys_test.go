@@ -9,7 +9,11 @@ import (
 	"filippo.io/age"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // secret is an identity that is the same in every run, and stands nowhere: it
 // is made from the SHA-256 of a name.
@@ -20,9 +24,7 @@ func secret(name string) string {
 
 func recipient(t testing.TB, name string) string {
 	id, err := age.ParseX25519Identity(secret(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return id.Recipient().String()
 }
 
@@ -81,9 +83,7 @@ func polymod(values []byte) uint32 {
 func TestCheckRecipient(t *testing.T) {
 	good := recipient(t, "one")
 	hybrid, err := age.GenerateHybridIdentity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, c := range []struct{ name, in, want string }{
 		{"as age-keygen prints it", good, ""},
 		{"empty", "", "not an age key"},
@@ -123,9 +123,7 @@ func TestCheckRecipient(t *testing.T) {
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return
 	}
 	var e *fault.Error

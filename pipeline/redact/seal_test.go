@@ -52,9 +52,7 @@ func TestSealToNobody(t *testing.T) {
 // TestGolden opens what the age command, version 1.3.2, has sealed to two keys.
 func TestGolden(t *testing.T) {
 	sealed, err := os.ReadFile("testdata/golden.age")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, name := range []string{"one", "two"} {
 		got, err := Unseal(sealed, secret(name), 1000)
 		if err != nil || string(got) != golden {
@@ -133,9 +131,7 @@ func discreet(t *testing.T, err error, secrets string) {
 func mustSeal(t testing.TB, data []byte, to []string) []byte {
 	t.Helper()
 	sealed, err := Seal(data, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return sealed
 }
 
@@ -190,27 +186,21 @@ func TestExactChunk(t *testing.T) {
 // TestPassphrase: a file for a passphrase would cost whoever tries it dearly.
 func TestPassphrase(t *testing.T) {
 	r, err := age.NewScryptRecipient("hunter2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	r.SetWorkFactor(2)
 	var b bytes.Buffer
 	w, err := age.Encrypt(&b, r)
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, err = Unseal(b.Bytes(), secret("one"), 10)
 	checkError(t, err, "not sealed to any")
 }
 
 func FuzzOpen(f *testing.F) {
 	sealed, err := os.ReadFile("testdata/golden.age") // the same in every worker
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	identities := secret("one")
 	f.Add(sealed)
 	f.Add(sealed[:len(sealed)-1])

@@ -32,9 +32,7 @@ func median(b *testing.B, run func() error) {
 	var took []time.Duration
 	for b.Loop() {
 		begun := time.Now()
-		if err := run(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, run())
 		took = append(took, time.Since(begun))
 	}
 	slices.Sort(took)

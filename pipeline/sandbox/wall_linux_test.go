@@ -9,9 +9,10 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
-	"golang.org/x/sys/unix"
 )
 
 func TestSetuid(t *testing.T) {
@@ -79,9 +80,7 @@ func TestSocketFamilies(t *testing.T) {
 
 func TestLoopback(t *testing.T) {
 	w := newWorld(t)
-	if err := w.outside("serve"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.outside("serve"))
 	for _, attack := range []string{"serve", "serve-udp"} {
 		if r := w.inside(t, w.box(), sandbox.Command{Loopback: true}, attack); r.ExitCode != 0 {
 			t.Errorf("a loopback of its own: %s: %d %s", attack, r.ExitCode, r.Stderr)

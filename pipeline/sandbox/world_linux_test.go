@@ -11,9 +11,10 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/teststand"
-	"golang.org/x/sys/unix"
 )
 
 // A world is what there is to attack. Its files are open to all users and its
@@ -135,12 +136,8 @@ func run(t *testing.T, s sandbox.Sandbox, dir string, c sandbox.Command) sandbox
 	return r
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends a test that has an error.
+var must = teststand.Fatal
 
 // openDir is a temporary directory that every user can reach.
 func openDir(t *testing.T) string {

@@ -11,12 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
+
 func configured(t *testing.T, config string) *secret.Finder {
 	t.Helper()
 	f, err := secret.New([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return f
 }
 
@@ -71,9 +72,7 @@ func TestNewPaths(t *testing.T) {
 // T46: what is wrong with a file is an error, and no file but it is read.
 func TestT46NewErrors(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "other.toml")
-	if err := os.WriteFile(elsewhere, []byte("[allowlist]\nregexes = ['''.''']"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(elsewhere, []byte("[allowlist]\nregexes = ['''.''']"), 0o600))
 	for name, config := range map[string]string{
 		"syntax": "[[rules", "type": "rules = 3", "path": fmt.Sprintf("[extend]\npath = %q", elsewhere), "url": "[extend]\nurl = \"https://example.com\"",
 		"expression": "[[rules]]\nid = \"a\"\nregex = '''('''", "no id": "[[rules]]\nregex = '''a'''", "odd id": "[[rules]]\nid = \"é\"\nregex = '''a'''",

@@ -28,9 +28,7 @@ func change(t testing.TB, before, after map[string]string) patch.Patchset {
 		files[name] = &patch.File{Mode: patch.Regular, Data: []byte(data)}
 	}
 	set, err := patch.NewTree(base).Between(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return set
 }
 

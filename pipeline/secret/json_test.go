@@ -12,9 +12,7 @@ import (
 func asJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	doc, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return doc
 }
 
@@ -28,13 +26,9 @@ func TestT47JSON(t *testing.T) {
 			"k " + s.Text(): 1,
 		})
 		out, err := secret.Default().JSON(doc, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		var plain any
-		if err := json.Unmarshal(out, &plain); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, json.Unmarshal(out, &plain))
 		absent(t, out, s.Value)
 		if !strings.Contains(string(out), `\n-line six\n+line 6\n line seven\n`) || !strings.Contains(string(out), `[1.5,null,true,`) {
 			t.Errorf("too much is gone: %s", out)

@@ -171,9 +171,7 @@ func TestT46Kinds(t *testing.T) {
 		keys = 200
 	}
 	docs, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var everywhere, named []string
 	for i, kind := range tokenKinds {
 		r := rand.New(rand.NewPCG(46, uint64(i)))

@@ -45,9 +45,7 @@ func gitleaks(t testing.TB) (c peerConfig) {
 	if err == nil {
 		err = toml.Unmarshal(file, &c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	compile := func(a *peerAllowlist) {
 		for _, expr := range a.Regexes {
 			a.exprs = append(a.exprs, regexp.MustCompile(expr))

@@ -36,13 +36,9 @@ func TestUpstream(t *testing.T) {
 	}
 	for ours, theirs := range map[string]string{"gitleaks.toml": "config/gitleaks.toml", "gitleaks.LICENSE": "LICENSE"} {
 		want, err := os.ReadFile(filepath.Join(module.Dir, theirs))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if *update {
-			if err := os.WriteFile(ours, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(ours, want, 0o644))
 		}
 		if got, err := os.ReadFile(ours); err != nil || string(got) != string(want) {
 			t.Errorf("%s is not the file of %s (%v)", ours, upstream, err)

@@ -5,8 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 func TestParseFile(t *testing.T) {
 	t.Parallel()
@@ -77,9 +81,7 @@ func TestT82FileRefused(t *testing.T) {
 	}
 	for _, text := range []string{"", fmt.Sprintf("log %s\nlog %s\n", log, newParty("github.com/acme/other", false, 5))} {
 		f, err := witness.ParseFile([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if name, err := f.Origin(); err == nil {
 			t.Errorf("%q is about %s", text, name)
 		}

@@ -85,9 +85,7 @@ func FuzzRequest(f *testing.F) {
 	s := witness.State{Key: north.Key}
 	first := witness.Request{Note: signedBy(at(tree, 9), 0)}.Body()
 	s, _, err := s.Add(first, []witness.Key{log.Key}, north.sign, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(first)
 	f.Add(witness.Request{Old: 9, Proof: proofOf(f, tree, 9, 12), Note: signedBy(at(tree, 12), 0)}.Body())
 	f.Add(witness.Request{Old: 9, Note: signedBy(at(tree, 9), 1, south)}.Body())
@@ -134,9 +132,7 @@ func FuzzAnswer(f *testing.F) {
 // FuzzState: what is read is written back to the same bytes.
 func FuzzState(f *testing.F) {
 	s, _, err := witness.State{Key: north.Key}.Add(witness.Request{Note: signedBy(at(history("a", 9), 9), 0)}.Body(), []witness.Key{log.Key}, north.sign, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal(f, err)
 	f.Add(s.Bytes())
 	f.Add(witness.State{Key: north.Key}.Bytes())
 	f.Fuzz(func(t *testing.T, raw []byte) {

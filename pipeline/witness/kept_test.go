@@ -21,15 +21,11 @@ func TestT79NotesThatDoNotCount(t *testing.T) {
 	stranger := newParty(origin, false, 7)
 	unsigned := bytes.Replace(good, line(good, 0), nil, 1)
 	byStranger, err := at(tree, 9).SignLog(stranger.Key, stranger.sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	elsewhere := line(signedBy(at(tree, 8), 90, north), 1) // of another checkpoint
 	impostor := newParty("w.north.example", true, 8)
 	forged, err := at(tree, 9).Cosign(impostor.Key, impostor.sign, 90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, c := range map[string]struct {
 		raw  []byte
 		want string
@@ -144,17 +140,13 @@ func TestKeep(t *testing.T) {
 		signedBy(at(tree, 9), 90), signedBy(at(tree, 7), 71, north, stranger), signedBy(at(tree, 9), 91, south),
 	} {
 		n, err := f.Open(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		notes = append(notes, n)
 	}
 	var got []string
 	for _, n := range witness.Keep(notes) {
 		again, err := f.Open(n.Raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got = append(got, fmt.Sprint(n.Size, len(again.Seen)))
 	}
 	if want := []string{"9 1", "7 2", "3 2"}; !slices.Equal(got, want) {
@@ -163,9 +155,7 @@ func TestKeep(t *testing.T) {
 	notes = nil
 	for i := range int64(60) {
 		n, err := f.Open(signedBy(at(tree, i+1), 1, newParty(fmt.Sprintf("w%d.example", i), true, 9)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		notes = append(notes, n)
 	}
 	if n := len(witness.Keep(notes)); n != witness.MostNotes {

@@ -14,9 +14,7 @@ import (
 func proofOf(t testing.TB, tree *witness.Tree, old, n int64) []witness.Hash {
 	t.Helper()
 	proof, err := tree.Consistency(old, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return proof
 }
 
@@ -30,16 +28,12 @@ func TestT79WitnessSaysNo(t *testing.T) {
 		return witness.Request{Old: old, Proof: proof, Note: note}.Body()
 	}
 	at9, _, err := empty.Add(body(0, nil, signedBy(at(tree, 9), 0)), logs, north.sign, 90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	elsewhere := at(tree, 9)
 	elsewhere.Origin = "github.com/acme/other"
 	stranger := newParty(origin, false, 7)
 	byStranger, err := at(tree, 12).SignLog(stranger.Key, stranger.sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	nine, twelve := signedBy(at(tree, 9), 0), signedBy(at(tree, 12), 0)
 	for name, c := range map[string]struct {
 		from   witness.State
@@ -106,9 +100,7 @@ func TestT82StateRefused(t *testing.T) {
 	tree := history("a", 9)
 	logs := []witness.Key{log.Key}
 	s, _, err := witness.State{Key: north.Key}.Add(witness.Request{Note: signedBy(at(tree, 9), 0)}.Body(), logs, north.sign, 90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	good := string(s.Bytes())
 	for name, bad := range map[string]string{
 		"empty":               "",
@@ -144,9 +136,7 @@ func TestAnswers(t *testing.T) {
 	c := at(tree, 9)
 	sign := func(c witness.Checkpoint, p party, when int64) []byte {
 		line, err := c.Cosign(p.Key, p.sign, when)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return line
 	}
 	good := sign(c, north, 90)

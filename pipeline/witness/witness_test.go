@@ -49,9 +49,7 @@ func threeText() string {
 func three(t testing.TB, more string) witness.File {
 	t.Helper()
 	f, err := witness.ParseFile([]byte(threeText() + more))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return f
 }
 
@@ -106,15 +104,11 @@ func TestTreeOfRFC6962(t *testing.T) {
 		ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c 5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328`)
 	for _, leaf := range []string{"", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"} {
 		raw, err := hex.DecodeString(leaf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		leaves = append(leaves, witness.Leaf(raw))
 	}
 	tree, err := witness.NewTree(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for i, want := range roots {
 		if got, err := tree.Root(int64(i + 1)); err != nil || hex.EncodeToString(got[:]) != want {
 			t.Errorf("%d leaves: %x, %v", i+1, got, err)
@@ -247,9 +241,7 @@ func TestCosignatureByHand(t *testing.T) {
 	t.Parallel()
 	c := at(history("a", 7), 7)
 	line, err := c.Cosign(north.Key, north.sign, 1_679_315_147)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	words := strings.Fields(string(line))
 	raw, err := base64.StdEncoding.DecodeString(words[2])
 	if err != nil || words[0] != "—" || words[1] != "w.north.example" || len(raw) != 4+8+64 {

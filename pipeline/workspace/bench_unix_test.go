@@ -62,9 +62,7 @@ func benchApply(b *testing.B, attributes string) {
 		diff.Write(c.Bytes())
 	}
 	patchFile := filepath.Join(b.TempDir(), "p.patch")
-	if err := os.WriteFile(patchFile, diff.Bytes(), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, os.WriteFile(patchFile, diff.Bytes(), 0o644))
 	var git, ours time.Duration
 	for n := 0; b.Loop(); n++ {
 		for turn := range 2 {
@@ -83,9 +81,7 @@ func benchApply(b *testing.B, attributes string) {
 			}
 			b.StopTimer()
 			same(b, dir, after)
-			if err := os.RemoveAll(dir); err != nil {
-				b.Fatal(err)
-			}
+			fatal(b, os.RemoveAll(dir))
 			b.StartTimer()
 		}
 	}
@@ -106,9 +102,7 @@ func applyWithGit(b *testing.B, dir, patchFile string) {
 // writes, and reads them as validate does.
 func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 	tree, err := Open(dir, b.TempDir(), false)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	defer tree.root.Close()
 	var local []patch.Change
 	for _, approved := range []bool{false, true, true} {
@@ -123,9 +117,7 @@ func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 		b.Fatal(got)
 	}
 	read, err := tree.Stored(b.Context(), base, cs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal(b, err)
 	for _, c := range cs {
 		if f, err := read(c.Path, c.Before); err != nil || !f.Equal(c.After) {
 			b.Fatal(c.Path, err)

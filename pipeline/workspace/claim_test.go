@@ -5,7 +5,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // TestBegun: linked working trees share a state directory, but not what was
 // begun in them; and a repository that is moved takes it along.
@@ -21,21 +26,15 @@ func TestBegun(t *testing.T) {
 			t.Errorf("begun are %q (%v), want %q", got, err, want)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "main/.git/countersign"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.MkdirAll(filepath.Join(dir, "main/.git/countersign"), 0o777))
 	begun(at(dir, "main"))
 	for range 2 {
-		if err := at(dir, "main").Begin("tx_b/apply_1", "tx_a/apply_2"); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, at(dir, "main").Begin("tx_b/apply_1", "tx_a/apply_2"))
 	}
 	begun(at(dir, "main"), "tx_a/apply_2", "tx_b/apply_1")
 	begun(at(dir, "side"))
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.Rename(dir, moved); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Rename(dir, moved))
 	for range 2 {
 		if err := at(moved, "main").End("tx_a/apply_2"); err != nil {
 			t.Error(err)

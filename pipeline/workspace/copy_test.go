@@ -78,9 +78,7 @@ func read(t *testing.T, dir string) treeFiles {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }
 
@@ -89,12 +87,8 @@ func inside(t *testing.T) (outside, dir string) {
 	t.Helper()
 	outside = t.TempDir()
 	dir = filepath.Join(outside, "copy")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(outside, "precious"), []byte("as it was"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Mkdir(dir, 0o755))
+	fatal(t, os.WriteFile(filepath.Join(outside, "precious"), []byte("as it was"), 0o644))
 	return outside, dir
 }
 
@@ -129,9 +123,7 @@ func TestCopy(t *testing.T) {
 				t.Skip("names that Windows does not have")
 			}
 			outside, dir := inside(t)
-			if err := Copy(c.tree.tree(), dir); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, Copy(c.tree.tree(), dir))
 			if got := read(t, dir); !maps.Equal(got, c.tree) {
 				t.Errorf("copied\n%q\nwant\n%q", got, c.tree)
 			}

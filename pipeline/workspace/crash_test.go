@@ -86,9 +86,7 @@ func TestT41Abandoned(t *testing.T) {
 					t.Errorf("%s, after %d steps: %s is left", c.name, n, name)
 				}
 			}
-			if err := os.Remove(state + "/apply.lock"); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.Remove(state+"/apply.lock"))
 			nothingNoted(t, state)
 		}
 	}
@@ -97,9 +95,7 @@ func TestT41Abandoned(t *testing.T) {
 func oldOrNew(t *testing.T, tree *Tree, cs []patch.Change) {
 	t.Helper()
 	states, err := tree.Inspect(cs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for i, s := range states {
 		if s == effect.Other {
 			t.Errorf("%s is neither old nor new", cs[i].Path)

@@ -21,16 +21,12 @@ import (
 func deep(t *testing.T, levels int) string {
 	t.Helper()
 	top := filepath.Join(t.TempDir(), "copy")
-	if err := os.Mkdir(top, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Mkdir(top, 0o700))
 	root, err := os.OpenRoot(top)
 	if err == nil {
 		err = errors.Join(dig(root, levels), root.Close(), os.Chmod(top, 0o500))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return top
 }
 
@@ -57,9 +53,7 @@ func TestRemove(t *testing.T) {
 	for _, levels := range []int{0, 1, 3, 200} {
 		t.Run(fmt.Sprint(levels), func(t *testing.T) {
 			top := deep(t, levels)
-			if err := sandbox.RemoveAll(top); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, sandbox.RemoveAll(top))
 			if _, err := os.Lstat(top); !errors.Is(err, fs.ErrNotExist) {
 				t.Error("the copy is still there", err)
 			}
@@ -89,12 +83,8 @@ func TestCopyModes(t *testing.T) {
 func TestT31RemoveFollowsNoLink(t *testing.T) {
 	outside, dir := inside(t)
 	for _, link := range []string{"a", "b"} {
-		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Symlink(outside, filepath.Join(dir, link)))
 	}
-	if err := errors.Join(sandbox.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(sandbox.RemoveAll(dir), os.Mkdir(dir, 0o700)))
 	untouched(t, outside)
 }

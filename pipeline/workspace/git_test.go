@@ -12,8 +12,12 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 // A repo is a real repository, worked on with the real git.
 type repo struct {
@@ -95,9 +99,7 @@ func TestT34FiltersDoNotRun(t *testing.T) {
 		tree = append(tree, [3]string{"100644", name, r.blob(want[name])})
 	}
 	dir, err := r.copied(r.rawTree(tree...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for name, content := range want {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != content {
 			t.Errorf("%s: %q %v", name, got, err)
@@ -146,14 +148,10 @@ func TestCopyAsGit(t *testing.T) {
 		[3]string{"160000", "sub", strings.Repeat("2", 40)},
 	)
 	dir, err := r.copied(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	r.git("", "read-tree", tree)
 	r.git("", "checkout-index", "-a")
-	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.RemoveAll(filepath.Join(r.dir, ".git")))
 	_ = os.Mkdir(filepath.Join(r.dir, "sub"), 0o755) // only git checkout makes it
 	want, got := list(t, r.dir), list(t, dir)
 	if got != want {
@@ -180,8 +178,6 @@ func list(t *testing.T, dir string) string {
 		fmt.Fprintf(&out, "%s %s %t %q %s\n", name, info.Mode().Type(), info.Mode()&0o100 != 0, content, target)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out.String()
 }

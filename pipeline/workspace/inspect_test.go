@@ -101,9 +101,7 @@ func TestLocal(t *testing.T) {
 		}
 		inspect(t, tree, local, c.want)
 		read, err := tree.Stored(t.Context(), base, cs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		f, err := read("a", &patch.File{Mode: patch.Regular, Data: []byte(c.before)})
 		if got := err == nil && string(f.Data) == c.after; got != (c.want == effect.After || c.disk == c.after) {
 			t.Errorf("%s: read back as %q, %v", c.name, f.Data, err)

@@ -17,9 +17,7 @@ func TestJournal(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	kept.plus(files{prefix + "0.tmp": "1\n", "x/" + prefix + "17.tmp": "1\n"}).put(t, dir)
 	tree := openWith(t, dir, state)
-	if err := os.WriteFile(tree.journalFile(), []byte(sample), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(tree.journalFile(), []byte(sample), 0o666))
 	if err := tree.recover(); err != nil {
 		t.Error(err)
 	}
@@ -42,9 +40,7 @@ func TestJournalRefused(t *testing.T) {
 	} {
 		dir, state := t.TempDir(), t.TempDir()
 		tree := openWith(t, dir, state)
-		if err := os.WriteFile(tree.journalFile(), []byte(line), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(tree.journalFile(), []byte(line), 0o666))
 		if unlock, err := tree.Lock(t.Context()); err == nil {
 			unlock()
 			t.Errorf("%s: accepted", name)

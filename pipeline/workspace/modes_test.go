@@ -31,9 +31,7 @@ func TestPermissionsKept(t *testing.T) {
 		dir := t.TempDir()
 		before, after := files{"a": c.before}, files{"a": c.after}
 		before.put(t, dir)
-		if err := os.Chmod(filepath.Join(dir, "a"), c.have); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Chmod(filepath.Join(dir, "a"), c.have))
 		ops := open(t, dir).Write(changes(before, after))
 		info, err := os.Stat(filepath.Join(dir, "a"))
 		if err != nil || info.Mode() != c.want || outcome(ops) != ledger.OutcomeSuccess {
@@ -45,9 +43,7 @@ func TestPermissionsKept(t *testing.T) {
 // TestT32HardLink: a file with another name elsewhere is replaced, not written.
 func TestT32HardLink(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(outside, []byte("1\n"), 0o644))
 	if err := os.Link(outside, filepath.Join(dir, "a")); err != nil {
 		t.Skip(err)
 	}

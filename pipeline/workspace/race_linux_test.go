@@ -56,9 +56,7 @@ func race(t *testing.T, n int, swaps *atomic.Int64) ledger.Outcome {
 	victim := filepath.Join(dir, []string{"x", "x/y"}[n%2])
 	target, err := filepath.Rel(filepath.Dir(victim), []string{hooks, outside}[n/2%2])
 	link := victim + ".link" // beside it, as the target is relative: an os.Root refuses others by itself
-	if err = errors.Join(err, os.Symlink(target, link)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err, os.Symlink(target, link)))
 	tree, cs := openWith(t, dir, state), changes(before, after)
 	begin, stop := exchanging(t, victim, link, swaps)
 	var steps atomic.Int64
@@ -123,9 +121,7 @@ func TestPipeIsNotWaitedFor(t *testing.T) {
 	if err == nil {
 		err = unix.Mkfifo(filepath.Join(dir, "f"), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if data, err := fs.ReadFile(w.files(), "f"); err == nil {
 		t.Errorf("%q", data)
 	}

@@ -45,9 +45,7 @@ func (f files) put(t testing.TB, dir string) {
 		default:
 			err = os.WriteFile(file, []byte(data), perm)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 }
 
@@ -80,9 +78,7 @@ func get(t testing.TB, dir string) files {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }
 
@@ -124,9 +120,7 @@ func open(t *testing.T, dir string) *Tree {
 func openWith(t *testing.T, dir, state string) *Tree {
 	t.Helper()
 	tree, err := Open(dir, state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = tree.root.Close() })
 	return tree
 }
@@ -134,9 +128,7 @@ func openWith(t *testing.T, dir, state string) *Tree {
 func inspect(t *testing.T, tree *Tree, cs []patch.Change, want effect.State) {
 	t.Helper()
 	states, err := tree.Inspect(cs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for i, s := range states {
 		if s != want {
 			t.Errorf("%s is in state %d, want %d", cs[i].Path, s, want)

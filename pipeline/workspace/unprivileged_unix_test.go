@@ -26,20 +26,14 @@ func unprivileged(t *testing.T) bool {
 	}
 	// The test binary and t.TempDir are in directories of root's own.
 	dir, err := os.MkdirTemp("", "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	tmp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(tmp, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Mkdir(tmp, 0o700))
 	if err := os.Chown(tmp, nobody, nobody); err != nil {
 		t.Skip(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(dir, 0o755))
 	cmd := exec.Command(copySelf(t, dir), "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir, cmd.Env = tmp, append(os.Environ(), "TMPDIR="+tmp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -56,26 +50,18 @@ func unprivileged(t *testing.T) bool {
 func copySelf(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	to := filepath.Join(dir, "test")
-	if err := teststand.WriteFile(to, program); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, teststand.WriteFile(to, program))
 	return to
 }
 
 // readOnly takes the permission to write from a directory until the test ends.
 func readOnly(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 }
 
@@ -120,9 +106,7 @@ func TestUnreadable(t *testing.T) {
 	}
 	dir := t.TempDir()
 	files{"a": "1\n"}.put(t, dir)
-	if err := os.Chmod(filepath.Join(dir, "a"), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(filepath.Join(dir, "a"), 0))
 	cs := changes(files{"a": "1\n"}, files{"a": "2\n"})
 	tree := open(t, dir)
 	if states, err := tree.Inspect(cs); err == nil || err.Error() != "reading a: permission denied" {
@@ -139,9 +123,7 @@ func TestSpecialFile(t *testing.T) {
 	for name, mode := range map[string]uint32{"pipe": syscall.S_IFIFO, "socket": syscall.S_IFSOCK, "device": syscall.S_IFCHR} {
 		for _, at := range []string{"a", "x", "x/y"} {
 			dir := t.TempDir()
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, at)), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, at)), 0o777))
 			if err := syscall.Mknod(filepath.Join(dir, at), mode|0o600, 0); err != nil {
 				t.Logf("no %s: %v", name, err)
 				continue

@@ -141,13 +141,9 @@ func TestT40EditedMeanwhile(t *testing.T) {
 		w.check()
 		w.stage()
 		mine := filepath.Join(dir, c.path)
-		if err := errors.Join(os.RemoveAll(mine), os.WriteFile(mine, []byte(c.content), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, errors.Join(os.RemoveAll(mine), os.WriteFile(mine, []byte(c.content), 0o600)))
 		if c.path == "here" {
-			if err := os.Remove(mine); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.Remove(mine))
 		}
 		w.place()
 		w.readBack()
@@ -297,9 +293,7 @@ func TestIgnoreMode(t *testing.T) {
 	dir := t.TempDir()
 	files{"a": "+x 1\n"}.put(t, dir)
 	tree, err := Open(dir, t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	cs := changes(files{"a": "1\n"}, files{"a": "2\n"})
 	inspect(t, tree, cs, effect.Before)
 	if got := outcome(tree.Write(cs)); got != ledger.OutcomeSuccess {
@@ -313,13 +307,9 @@ func TestT52Lock(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "not", "yet")
 	lock := func() func() {
 		tree, err := Open(dir, state, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		unlock, err := tree.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return unlock
 	}
 	var released atomic.Bool

@@ -20,7 +20,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
+
+// fatal ends a test that has an error.
+var fatal = teststand.Fatal
 
 var update = flag.Bool("update", false, "write testdata anew")
 
@@ -34,18 +38,14 @@ func TestFrozen(t *testing.T) {
 	}
 	files := fstest.MapFS{}
 	archive, err := txtar.ParseFile(lives)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, f := range archive.Files {
 		files[f.Name] = &fstest.MapFile{Data: f.Data, Mode: 0o644}
 	}
 	made, all := map[string][]byte{ledger.ReadmeFile: v1.Root()}, bytes.NewBuffer(v1.Root())
 	for _, s := range stagesOf(t, files) {
 		dir, err := fs.Sub(files, ledger.Dir(s.tx.TransactionID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		name := ledger.Dir(s.tx.TransactionID) + "/" + ledger.ReadmeFile
 		made[name] = v1.Transaction(dir, s.payloads, s.tx)
 		all.Write(made[name])
@@ -131,17 +131,13 @@ func everyWord() (pages [][]byte) {
 }
 
 func write(t *testing.T, name string, data []byte) {
-	if err := os.WriteFile(name, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(name, data, 0o666))
 }
 
 // recorded are the records of lives, with all that they end with.
 func recorded(t *testing.T) []byte {
 	entries, err := storetest.Lives(storetest.Mixed(9)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	files := map[string][]byte{}
 	for _, e := range entries {
 		maps.Copy(files, e.Files)
@@ -171,9 +167,7 @@ func stagesOf(t *testing.T, files fstest.MapFS) (all []stage) {
 			continue
 		}
 		log, err := ledger.ReadLog(files[name].Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		var ends []int64
 		var counts []int
 		at := int64(0)
@@ -202,9 +196,7 @@ func stagesOf(t *testing.T, files fstest.MapFS) (all []stage) {
 			all = append(all, s)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	slices.SortFunc(all, func(a, b stage) int {
 		return cmp.Or(strings.Compare(a.tx.UpdatedAt, b.tx.UpdatedAt), strings.Compare(a.tx.TransactionID, b.tx.TransactionID))

@@ -221,9 +221,7 @@ func TestPagesOfTwoDenials(t *testing.T) {
 		s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: kind, TransactionID: txID, Author: actor, Reason: kind, DeniedAt: "2026-01-05T00:00:00.000Z"})
 	}
 	e, err := s.Entry(writing.Title{Stage: "deny", Outcome: "denied", Subject: "x"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	tree := laidOut(*e)
 	for _, name := range []string{"denied/README.md", "denied/" + patchID[:2] + "/README.md"} {
 		if table := tree[name]; table == nil || bytes.Count(table.Data, []byte(txID)) != 2 {
@@ -426,18 +424,14 @@ func TestT77ForgedRow(t *testing.T) {
 // proposed are the rows of a proposal.
 func proposedIn(t *testing.T, m ledger.Meta) []v1.Row {
 	log := &ledger.Log{}
-	if err := log.Append(moment, &m); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, log.Append(moment, &m))
 	return v1.Rows(log.Payloads(), log.Transaction(), true, nil)
 }
 
 // denied are the rows of a denial.
 func denied(t *testing.T, raw []byte) []v1.Row {
 	log := &ledger.Log{}
-	if err := log.Append(moment, meta()); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, log.Append(moment, meta()))
 	return v1.Rows(log.Payloads(), log.Transaction(), false, map[string][]byte{"denied/" + patchID[:2] + "/" + patchID + "/fileChange.json": raw})
 }
 
