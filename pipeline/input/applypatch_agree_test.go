@@ -137,15 +137,9 @@ func FuzzAgree(f *testing.F) {
 	f.Add([]byte("\x03\x01\x02\x03\x01\x02\x00\x01\x01\x02\x01\x02\x01\x03"))
 	f.Add([]byte("\x06\x01\x05\x02\x01\x05\x02\x01\x02\x02\x01\x01\x02\x05\x01\x01\x00"))
 	words := []string{"a", "b", " a", "a ", "x\u2013y", "x-y", "\u201cq\u201d", `"q"`, "f {", "c"}
-	f.Fuzz(func(t *testing.T, dice []byte) {
-		roll := func(n int) int {
-			if len(dice) == 0 {
-				return 0
-			}
-			d := int(dice[0]) % n
-			dice = dice[1:]
-			return d
-		}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d := dice(raw)
+		roll := d.roll
 		end := []string{"\n", "\r\n"}[roll(2)]
 		var file string
 		for range roll(9) {

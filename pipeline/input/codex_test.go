@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -94,25 +92,11 @@ func TestRecorded(t *testing.T) {
 
 func byTool(t *testing.T, tool string, files map[string]string, text string) (map[string]string, bool) {
 	dir := t.TempDir()
-	for name, data := range files {
-		fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
-	}
+	spread(t, dir, files)
 	cmd := exec.Command(tool)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(text)
 	err := cmd.Run()
-	out := map[string]string{}
-	if walked := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		out[filepath.ToSlash(name)] = string(raw)
-		return err
-	}); walked != nil {
-		t.Fatal(walked)
-	}
-	return out, err == nil
+	return gathered(t, dir), err == nil
 }
 
 // byUs returns the files after a patch.
@@ -121,25 +105,11 @@ func byUs(files map[string]string, text string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := p.Resolve(patchBase(files))
-	out := maps.Clone(files)
-	if err != nil {
-		if errors.Is(err, patch.ErrUnchanged) {
-			return out, nil
-		}
-		return nil, err
+	got, err := resolved(files, p.Resolve)
+	if errors.Is(err, patch.ErrUnchanged) {
+		return files, nil
 	}
-	for _, c := range set.Changes {
-		if c.From != "" {
-			delete(out, c.From)
-		}
-		if c.After == nil {
-			delete(out, c.Path)
-		} else {
-			out[c.Path] = string(c.After.Data)
-		}
-	}
-	return out, nil
+	return got, err
 }
 
 // randomCase is a file of few different lines, so that they are alike often, and a patch
@@ -220,12 +190,4 @@ func randomCase(r *rand.Rand) (map[string]string, string) {
 	}
 	p.WriteString("*** End Patch\n")
 	return files, p.String()
-}
-
-func patchBase(files map[string]string) fs.FS {
-	tree := fstest.MapFS{}
-	for name, data := range files {
-		tree[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
-	}
-	return tree
 }

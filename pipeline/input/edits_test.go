@@ -2,33 +2,16 @@ package input_test
 
 import (
 	"io/fs"
-	"maps"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
-
-func base(files map[string]string) fs.FS {
-	tree := fstest.MapFS{}
-	for name, data := range files {
-		tree[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
-	}
-	return tree
-}
 
 // made returns the files after edits.
 func made(files map[string]string, all []input.Edit) (map[string]string, error) {
-	set, err := input.ResolveEdits(base(files), all)
-	if err != nil {
-		return nil, err
-	}
-	out := maps.Clone(files)
-	for _, c := range set.Changes {
-		out[c.Path] = string(c.After.Data)
-	}
-	return out, nil
+	return resolved(files, func(base fs.FS) (patch.Patchset, error) { return input.ResolveEdits(base, all) })
 }
 
 var files = map[string]string{

@@ -3,6 +3,7 @@ package input_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,15 +18,20 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // after returns what a change makes of files.
 func after(files map[string]string, in input.Change) (map[string]string, error) {
+	return resolved(files, in.Resolve)
+}
+
+func resolved(files map[string]string, resolve func(fs.FS) (patch.Patchset, error)) (map[string]string, error) {
 	tree := fstest.MapFS{}
 	for name, data := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
 	}
-	set, err := in.Resolve(tree)
+	set, err := resolve(tree)
 	if err != nil {
 		return nil, err
 	}
