@@ -1,16 +1,10 @@
 package signing
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"crypto/sha256"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -68,35 +62,6 @@ func refuse(t *testing.T, a sshsig.Allowed, what string, i int, commit string) {
 	}
 	if payload, signature, err := Split([]byte(commit)); err == nil && check(payload, signature) == nil {
 		t.Errorf("%s %d: it is said to be its key's\n%s", what, i, commit)
-	}
-}
-
-// TestSecurityKey: a signature as a security key makes it is verified, here
-// and by ssh-keygen, and only if the key was touched.
-func TestSecurityKey(t *testing.T) {
-	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	public, err := ssh.ParsePublicKey(ssh.Marshal(struct{ Type, Key, Application string }{ssh.KeyAlgoSKED25519, string(private.Public().(ed25519.PublicKey)), "ssh:"}))
-	fatal(t, err)
-	line := "a@example.org " + string(ssh.MarshalAuthorizedKey(public))
-	touch := func(flags byte, more string) string {
-		e := sshsig.NewEnvelope(public, sshsig.ForGit)
-		app, text := sha256.Sum256([]byte("ssh:")), sha256.Sum256(e.Signed([]byte(message)))
-		counter := []byte{flags, 0, 0, 0, 9}
-		blob := ed25519.Sign(private, slices.Concat(app[:], counter, text[:]))
-		e.Signature = ssh.Marshal(ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: blob, Rest: append(counter, more...)})
-		return e.Armor()
-	}
-	allowed := allow(t, line)
-	_, _, err = allowed.Verify(sshsig.ForGit, []byte(message), touch(1, ""), at)
-	wantErr(t, "touched", err, nil)
-	_, _, err = allowed.Verify(sshsig.ForGit, []byte(message), touch(0, ""), at)
-	wantErr(t, "not touched", err, sshsig.ErrBadSignature)
-	_, _, err = allowed.Verify(sshsig.ForGit, []byte(message), touch(1, "x"), at)
-	wantErr(t, "more", err, sshsig.ErrMalformed)
-	k := newKeygen(t, load(t, "ed25519"))
-	k.write("allowed", line)
-	if err := k.verify(message, touch(1, "")); err != nil {
-		t.Errorf("ssh-keygen: %v", err)
 	}
 }
 
