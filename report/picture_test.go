@@ -44,47 +44,6 @@ func matches(t *testing.T, file, picture string) string {
 	return string(raw)
 }
 
-// TestFlow: docs/flow.svg is drawn from these words; with -update it is drawn anew.
-func TestFlow(t *testing.T) {
-	matches(t, "flow.svg", flow([][2]string{
-		{"A patch is proposed", "by an agent, a bot, a person"},
-		{"Its bytes get a name", "their SHA-256, the patch_id"},
-		{"A human answers", "approves that name, or denies it"},
-		{"These bytes are written", "nothing else, and only now"},
-		{"They are read back", "what is there has to be them"},
-	}, "refs/agent/ledger: one commit for each step, in the repository itself. Anyone can check it offline, with plain git."))
-}
-
-// flow draws steps from left to right, all of them above what keeps the record of them.
-func flow(steps [][2]string, record string) string {
-	const width, height, between, top = 212.0, 64.0, 26.0, 36.0
-	d := &drawing{}
-	total := float64(len(steps))*(width+between) - between
-	for i, step := range steps {
-		x := margin + float64(i)*(width+between)
-		d.rect(x, top, width, height, 8, "#ddf4ff")
-		d.text(step[0], x+14, top+26, textSize, boldFont, "#1f2328")
-		d.text(step[1], x+14, top+48, codeSize, plainFont, "#59636e")
-		d.arrow(x+width/2, top+height, 0, 30)
-		if i > 0 {
-			d.arrow(x-between, top+height/2, between, 0)
-		}
-	}
-	d.rect(margin, top+height+30, total, 40, 8, "#f6f8fa")
-	d.text(record, margin+14, top+height+55, textSize, plainFont, "#1f2328")
-	return d.svg("From a proposed patch to files that hold it", total+2*margin, top+height+30+40+margin)
-}
-
-// arrow draws an arrow that goes right or down, so far.
-func (d *drawing) arrow(x, y, right, down float64) {
-	fmt.Fprintf(&d.body, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#59636e\" stroke-width=\"1.5\"/>\n", x, y, x+right, y+down)
-	head := "l-6 -4v8z"
-	if down > 0 {
-		head = "l-4 -6h8z"
-	}
-	fmt.Fprintf(&d.body, "<path d=\"M%.1f %.1f%s\" fill=\"#59636e\"/>\n", x+right, y+down, head)
-}
-
 // wordsOf are the words of a picture's texts, in their order.
 func wordsOf(t *testing.T, svg string) []string {
 	t.Helper()

@@ -122,16 +122,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestManyAlike: lines that are alike everywhere end in an error, soon.
-func TestManyAlike(t *testing.T) {
-	lines := strings.Repeat("a\n", 60000)
-	chunk := "@@\n" + strings.Repeat("-a\n", 29999) + "-b\n+c\n"
-	_, err := byUs(map[string]string{"a.txt": lines + "b\n" + lines}, update1(strings.Repeat(chunk, 4)))
-	if err == nil {
-		t.Error("no error")
-	}
-}
-
 func FuzzApplyPatch(f *testing.F) {
 	for _, c := range cases {
 		f.Add(c.file, update1(c.patch))
