@@ -2,10 +2,8 @@ package gitstore_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // manyFiles makes a repository of 10,000 small files in 200 directories and a
@@ -57,19 +56,7 @@ func manyFiles(b *testing.B) (dir string, diff []byte) {
 
 func gitRun(b testing.TB, dir string, stdin []byte, args ...string) []byte {
 	b.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			b.Log(string(exit.Stderr))
-		}
-		b.Fatalf("git %v: %v", args, err)
-	}
-	return bytes.TrimSpace(out)
+	return bytes.TrimSpace([]byte(teststand.Git(b, dir, string(stdin), args...)))
 }
 
 // BenchmarkBranchApply takes a 10,000-file patch from its bytes to a commit on

@@ -6,23 +6,20 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // diffID is the patch_id of what "git diff" says, resolved on a.
 func (w work) diffID(a, b string, options ...string) (string, error) {
 	w.t.Helper()
-	cmd := exec.Command("git", append(append([]string{"diff", "--binary"}, options...), a, b)...)
-	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	raw, err := cmd.Output()
-	fatal(w.t, err)
-	diff, err := gitpatch.Parse(raw)
+	raw := teststand.Git(w.t, w.dir, "", append(append([]string{"diff", "--binary"}, options...), a, b)...)
+	diff, err := gitpatch.Parse([]byte(raw))
 	if err != nil {
 		return "", err
 	}
@@ -90,16 +87,7 @@ func (w work) crafted(entries string) string {
 
 func (w work) stdin(in string, args ...string) string {
 	w.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(in)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
-		"GIT_AUTHOR_DATE=2026-01-05T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-05T00:00:00Z")
-	out, err := cmd.Output()
-	if err != nil {
-		w.t.Fatalf("git %s: %v", strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(teststand.Git(w.t, w.dir, in, args...))
 }
 
 func TestT31T33DiffRefuses(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -165,22 +166,13 @@ func (w work) write(name, data string) {
 
 // try runs git with nothing of this machine's configuration.
 func (w work) try(args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
-		"GIT_AUTHOR_DATE=2026-01-05T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-05T00:00:00Z")
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSuffix(string(out), "\n"), err
+	out, err := teststand.TryGit(w.dir, "", args...)
+	return strings.TrimSuffix(out, "\n"), err
 }
 
 func (w work) git(args ...string) string {
 	w.t.Helper()
-	out, err := w.try(args...)
-	if err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
+	return strings.TrimSuffix(teststand.Git(w.t, w.dir, "", args...), "\n")
 }
 
 func (w work) open() *gitstore.Repo {

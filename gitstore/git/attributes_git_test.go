@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -35,14 +34,7 @@ func newRepository(t *testing.T) repository {
 
 func (r repository) git(stdin string, args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "core.safecrlf=false"}, args...)...)
-	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "HOME="+r.dir)
-	out, err := cmd.Output()
-	if err != nil {
-		r.t.Fatalf("git %v: %v\n%s", args, err, err.(*exec.ExitError).Stderr)
-	}
-	return string(out)
+	return teststand.Git(r.t, r.dir, stdin, append([]string{"-c", "core.safecrlf=false"}, args...)...)
 }
 
 func (r repository) write(name string, data []byte) {

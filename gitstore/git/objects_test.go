@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A stored repository has commits, trees, blobs and a tag, as git keeps them.
@@ -44,14 +45,7 @@ func newStored(t *testing.T) stored {
 
 func (s stored) git(stdin string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = s.dir, strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSuffix(string(out), "\n")
+	return strings.TrimSuffix(teststand.Git(s.t, s.dir, stdin, args...), "\n")
 }
 
 func (s stored) objects() string { return filepath.Join(s.dir, ".git", "objects") }

@@ -3,13 +3,13 @@ package escape_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // own are the trailers of the program, as a commit has them.
@@ -87,16 +87,7 @@ func TestCompose(t *testing.T) {
 // TestT75Trailers: whatever a proposer's message holds, Git itself reads the program's own trailers at the
 // end of a commit's, once each, and before them nothing but declarations.
 func TestT75Trailers(t *testing.T) {
-	git := func(stdin string, args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(stdin)
-		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_DIR="+repo(t))
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
-		return string(out)
-	}
+	git := func(stdin string, args ...string) string { return teststand.Git(t, repo(t), stdin, args...) }
 	tree := strings.TrimSpace(git("", "write-tree"))
 	for name, text := range map[string]string{
 		"none":           "",
@@ -126,7 +117,7 @@ func TestT75Trailers(t *testing.T) {
 			if got := git(whole, "interpret-trailers", "--parse"); got != want {
 				t.Errorf("%s, %s: interpret-trailers reads\n%s, not\n%s, of\n%s", name, subject, got, want, whole)
 			}
-			commit := strings.TrimSpace(git(whole, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", tree))
+			commit := strings.TrimSpace(git(whole, "commit-tree", tree))
 			if got := git("", "log", "-1", "--format=%(trailers)", commit); strings.TrimSpace(got) != strings.TrimSpace(want) {
 				t.Errorf("%s, %s: log reads\n%s, not\n%s, of\n%s", name, subject, got, want, whole)
 			}
@@ -147,9 +138,7 @@ var dirs = map[string]string{}
 func repo(t *testing.T) string {
 	if dirs[t.Name()] == "" {
 		dirs[t.Name()] = t.TempDir()
-		if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "--bare", dirs[t.Name()]).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		teststand.Git(t, dirs[t.Name()], "", "init", "-q", "--bare")
 	}
 	return dirs[t.Name()]
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestHistory reads real histories: each commit as a diff on its first parent,
@@ -70,11 +71,8 @@ func checkHistory(t *testing.T, dir string, most int) {
 // gitOutput is nil, false where git fails, as it does on a clone that lacks
 // objects.
 func gitOutput(dir string, args ...string) ([]byte, bool) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1")
-	out, err := cmd.Output()
-	return out, err == nil
+	out, err := teststand.TryGit(dir, "", args...)
+	return []byte(out), err == nil
 }
 
 func (s *tally) commit(t *testing.T, dir string, repo *gitstore.Repo, commit string) {

@@ -1,7 +1,6 @@
 package gitpatch_test
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // threats are those that a patch can bring; each has refused cases.
@@ -112,11 +112,8 @@ func (r repo) judge(base fs.FS, diff []byte) bool {
 	}); err != nil {
 		r.t.Fatal(err)
 	}
-	cmd := exec.Command("git", "apply", "--check", "-")
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	cmd.Stdin = bytes.NewReader(diff)
-	return cmd.Run() == nil
+	_, err = teststand.TryGit(r.dir, string(diff), "apply", "--check", "-")
+	return err == nil
 }
 
 func (r repo) place(base fs.FS, name string, e fs.DirEntry) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // unified writes hunks as "git diff" does, with so many lines of context.
@@ -140,10 +140,7 @@ func FuzzOffset(f *testing.F) {
 		ours, err := d.Moved().Resolve(base)
 		name := filepath.Join(work.dir, "f")
 		fatal(t, os.WriteFile(name, []byte(now), 0o666))
-		cmd := exec.Command("git", "apply", "-")
-		cmd.Dir, cmd.Stdin = work.dir, strings.NewReader(diff)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		refused, failed := cmd.CombinedOutput()
+		_, failed := teststand.TryGit(work.dir, diff, "apply", "-")
 		theirs, readErr := os.ReadFile(name)
 		if readErr != nil {
 			t.Fatal(readErr)
@@ -153,7 +150,7 @@ func FuzzOffset(f *testing.F) {
 		case err == nil && failed == nil && !bytes.Equal(ours.Changes[0].After.Data, theirs):
 			t.Errorf("%q, and git makes %q of\n%s\n%s", ours.Changes[0].After.Data, theirs, now, diff)
 		case err == nil && failed != nil && len(ours.Offsets) > 0:
-			t.Errorf("%v, and git says %s\n%s\n%s", ours.Offsets, refused, now, diff)
+			t.Errorf("%v, and git says %s\n%s\n%s", ours.Offsets, failed, now, diff)
 		case err != nil && failed == nil && onePlace(diff, now):
 			t.Errorf("%v, and git makes %q of\n%s\n%s", err, theirs, now, diff)
 		}

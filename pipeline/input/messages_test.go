@@ -2,31 +2,20 @@ package input
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestMessages: what a mail, "git show" and "git log -p" say of a commit is what Git itself has of it, and so is
 // what "git am" makes of the mail.
 func TestMessages(t *testing.T) {
 	dir := t.TempDir()
-	git := func(stdin string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b")
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
-		return string(out)
-	}
+	git := func(stdin string, args ...string) string { return teststand.Git(t, dir, stdin, args...) }
 	git("", "init", "-q", "-b", "main")
 	git("x", "commit", "-q", "--allow-empty", "-F", "-")
 	texts := []string{

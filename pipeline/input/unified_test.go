@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // after returns what a change makes of files.
@@ -90,12 +90,7 @@ func TestUnified(t *testing.T) {
 // of them.
 func TestUnifiedAsGit(t *testing.T) {
 	dir := t.TempDir()
-	git := func(args ...string) (string, error) {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
+	git := func(args ...string) (string, error) { return teststand.TryGit(dir, "", args...) }
 	if out, err := git("init", "-q", "."); err != nil {
 		t.Fatal(out)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // T75 The list is held to git: whoever reads it knows each line of `git diff
@@ -22,16 +21,7 @@ import (
 // not print.
 func TestT75Git(t *testing.T) {
 	dir := t.TempDir()
-	git := func(stdin string, args ...string) string {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
+	git := func(stdin string, args ...string) string { return teststand.Git(t, dir, stdin, args...) }
 	git("", "init", "-q")
 	ids := map[string]string{}
 	tree := func(files map[string]*patch.File) string {

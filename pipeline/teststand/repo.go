@@ -1,6 +1,7 @@
 package teststand
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -39,6 +40,13 @@ func isolate(cmd *exec.Cmd, env ...string) {
 
 func (r Repo) run(env []string, dir, stdin string, args ...string) string {
 	r.t.Helper()
+	out, err := output(env, dir, stdin, args...)
+	Fatal(r.t, err)
+	return out
+}
+
+// output is what git prints; what it says of an error is in that.
+func output(env []string, dir, stdin string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 	isolate(cmd, env...)
@@ -46,9 +54,26 @@ func (r Repo) run(env []string, dir, stdin string, args ...string) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		r.t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, &stderr)
+		err = fmt.Errorf("git %s: %w\n%s%s", strings.Join(args, " "), err, out, &stderr)
 	}
-	return string(out)
+	return string(out), err
+}
+
+// TryGit runs git in a directory as nobody's, whose commits are all of one person at one time, and returns what it
+// prints. What it says of an error is in that.
+func TryGit(dir, stdin string, args ...string) (string, error) {
+	return output([]string{
+		"GIT_ATTR_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_AUTHOR_DATE=2026-01-05T00:00:00Z",
+		"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_COMMITTER_DATE=2026-01-05T00:00:00Z",
+	}, dir, stdin, args...)
+}
+
+// Git is TryGit where an error ends the test.
+func Git(t testing.TB, dir, stdin string, args ...string) string {
+	t.Helper()
+	out, err := TryGit(dir, stdin, args...)
+	Fatal(t, err)
+	return out
 }
 
 // Git runs git in the repository and returns what it prints, trimmed.

@@ -2,7 +2,6 @@ package teststand_test
 
 import (
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,14 +16,7 @@ func TestGitUsesServer(t *testing.T) {
 	repo := srv.Bare("r.git")
 	tip := repo.Commit("refs/heads/main", map[string]string{"a/b": strings.Repeat("x", 100)})
 	dir := filepath.Join(t.TempDir(), "clone")
-	git := func(args ...string) string {
-		t.Helper()
-		out, err := exec.Command("git", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v: %s", args, err, out)
-		}
-		return string(out)
-	}
+	git := func(args ...string) string { return teststand.Git(t, "", "", args...) }
 	git("clone", "--quiet", "--filter=tree:0", srv.URL("r.git"), dir)
 	git("-C", dir, "push", "--quiet", "origin", "HEAD:refs/agent/x")
 	if got := repo.Ref("refs/agent/x"); got != tip {

@@ -37,14 +37,7 @@ func newRepo(t *testing.T) repo {
 
 func (r repo) git(stdin string, args ...string) string {
 	r.Helper()
-	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.Output()
-	if err != nil {
-		r.Fatalf("git %q: %v", args, err)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(teststand.Git(r, r.dir, stdin, args...))
 }
 
 func (r repo) blob(content string) string { return r.git(content, "hash-object", "-w", "--stdin") }
