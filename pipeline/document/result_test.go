@@ -21,7 +21,7 @@ func TestResultRows(t *testing.T) {
 			if in == valid && r.new != "" {
 				t.Fatal("the row changes nothing")
 			}
-			got := resultLines(document.VerifyResult(parse(t, in), nil))
+			got := told(document.VerifyResult(parse(t, in), nil))
 			if got != r.want {
 				t.Errorf("\n got %s\nwant %s", got, r.want)
 			}
@@ -49,14 +49,6 @@ func record(in string) error {
 	return r.Check()
 }
 
-func resultLines(vs []canon.Violation) string {
-	var out []string
-	for _, v := range vs {
-		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
-	}
-	return strings.Join(out, "\n")
-}
-
 func TestWriteSet(t *testing.T) {
 	refused, err := effect.ResultLine(effect.RefuseResult("w", false, "m", nil))
 	fatal(t, err)
@@ -75,9 +67,9 @@ func TestWriteSet(t *testing.T) {
 		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
 			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
-			resultLines(document.VerifyResult(parse(t, `{"operation_results":5}`), nil))},
+			told(document.VerifyResult(parse(t, `{"operation_results":5}`), nil))},
 	} {
-		if got := resultLines(document.VerifyResult(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+		if got := told(document.VerifyResult(parse(t, c.doc), parse(t, c.patch))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -90,7 +82,8 @@ func FuzzVerifyResult(f *testing.F) {
 	for _, r := range resultRows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
-	line, _ := effect.ResultLine(effect.NewResult("w", ledger.PatchSource{}, false, operationsOf("a:success")))
+	hash := canon.Sum(nil)
+	line, _ := effect.ResultLine(effect.NewResult("w", ledger.PatchSource{}, false, []ledger.Operation{{Op: "create", Path: "a", Status: ledger.StatusSuccess, AfterHash: &hash, BytesWritten: 7}}))
 	f.Add(line, []byte(patch))
 	f.Fuzz(func(t *testing.T, data, other []byte) {
 		doc, err := canon.Parse(data)
@@ -101,10 +94,10 @@ func FuzzVerifyResult(f *testing.F) {
 		if err != nil {
 			patch = nil
 		}
-		got := resultLines(document.VerifyResult(doc, patch))
+		got := told(document.VerifyResult(doc, patch))
 		sorted := document.VerifyResult(doc, patch)
 		canon.SortViolations(sorted)
-		if got != resultLines(sorted) {
+		if got != told(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
 		}
 		r, err := ledger.ParseResult(data)
@@ -116,21 +109,4 @@ func FuzzVerifyResult(f *testing.F) {
 			t.Errorf("reads %s, writes %s, %v", data, again, err)
 		}
 	})
-}
-
-func operationsOf(words ...string) []ledger.Operation {
-	var ops []ledger.Operation
-	for _, w := range words {
-		path, status, _ := strings.Cut(w, ":")
-		o := ledger.Operation{Op: "create", Path: path, Status: ledger.OperationStatus(status)}
-		switch o.Status {
-		case ledger.StatusError:
-			o.Error = "file already exists: " + path
-		case ledger.StatusSuccess:
-			hash := canon.Sum(nil)
-			o.AfterHash, o.BytesWritten = &hash, 7
-		}
-		ops = append(ops, o)
-	}
-	return ops
 }

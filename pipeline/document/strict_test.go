@@ -36,16 +36,6 @@ func derive(t testing.TB, prefix string, v any) string {
 	return id
 }
 
-func TestStrictSound(t *testing.T) {
-	doc := parse(t, sound)
-	if got := lines(document.VerifyStrict(doc, document.Strict{})); got != nil {
-		t.Errorf("got %q", got)
-	}
-	if want := seal(t, parse(t, sound).(map[string]any)); !reflect.DeepEqual(doc, any(want)) {
-		t.Errorf("seal made %v of %v", want, doc)
-	}
-}
-
 // missing is what VerifyStrict says of a field of an action or a test that Verify
 // does not look for.
 var missing = regexp.MustCompile("^(Action missing (target|required|description)|Test missing (id|name|target|expected|required)) field$")
