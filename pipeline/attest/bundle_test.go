@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -79,9 +78,7 @@ func TestBundle(t *testing.T) {
 		if err := json.Unmarshal(raw, &b); err != nil || !canon.IsLine(raw) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		der, err := x509.MarshalPKIXPublicKey(key.Public())
-		fatal(t, err)
-		id := sha256.Sum256(der)
+		id := sha256.Sum256(derOf(t, key.Public()))
 		if b.MediaType != "application/vnd.dev.sigstore.bundle.v0.3+json" || b.VerificationMaterial.PublicKey.Hint != base64.StdEncoding.EncodeToString(id[:]) {
 			t.Errorf("%s: %s, key %s", name, b.MediaType, b.VerificationMaterial.PublicKey.Hint)
 		}

@@ -52,7 +52,7 @@ func TestT46LineWithoutDigits(t *testing.T) {
 	}
 }
 
-// T46: forms in which people write keys, each of them one marker, or one a line.
+// T46: forms in which people write keys, each of them one marker, or one a line. Of half of one, that half goes and no more.
 func TestT46KeyForms(t *testing.T) {
 	key := pem()
 	lines := strings.Split(key, "\n")
@@ -63,6 +63,7 @@ func TestT46KeyForms(t *testing.T) {
 		"Go": "\"" + strings.ReplaceAll(key, "\n", "\\n\" +\n\t\"") + "\"", "PHP": "'" + strings.ReplaceAll(key, "\n", "' .\n '") + "'", "list": "[\"" + strings.ReplaceAll(key, "\n", "\",\n\"") + "\"]",
 		"comments": "# " + strings.ReplaceAll(key, "\n", "\n# "), "slashes": "// " + strings.ReplaceAll(key, "\n", "\n// "), "quoted": "> " + strings.ReplaceAll(key, "\n", "\n> "),
 		"XML": strings.ReplaceAll(key, "\n", "&#10;"), "C": "\"" + strings.ReplaceAll(key, "\n", "\\n\"\\\n\"") + "\"",
+		"no end": "x\n" + strings.Join(lines[:5], "\n") + "\nand so on, as we said", "no beginning": "x, as we said\n" + strings.Join(lines[4:], "\n") + "\ny",
 		"header fields": strings.Replace(key, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0123456789ABCDEF0123456789ABCDEF\n\n", 1),
 	} {
 		out := redacted(t, secret.Default(), form)
@@ -74,6 +75,9 @@ func TestT46KeyForms(t *testing.T) {
 		}
 		if n := strings.Count(out, "<REDACTED:private-key>"); n != 1 && name != "XML" {
 			t.Errorf("%s: %d markers in %q", name, n, out)
+		}
+		if strings.Contains(form, "as we said") && !strings.Contains(out, "as we said") {
+			t.Errorf("%s: too much: %q", name, out)
 		}
 		if name == "header fields" && !strings.Contains(out, "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC") {
 			t.Error(out)

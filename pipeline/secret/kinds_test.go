@@ -48,6 +48,17 @@ func token(parts ...any) func(of func(int, string) string) string {
 	}
 }
 
+// digitsOf makes texts of some length of an alphabet.
+func digitsOf(r *rand.Rand) func(n int, alphabet string) string {
+	return func(n int, alphabet string) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+}
+
 // oneOf is each of the forms in turn.
 func oneOf(forms ...func(of func(int, string) string) string) func(of func(int, string) string) string {
 	next := -1
@@ -175,13 +186,7 @@ func TestT46Kinds(t *testing.T) {
 	var everywhere, named []string
 	for i, kind := range tokenKinds {
 		r := rand.New(rand.NewPCG(46, uint64(i)))
-		of := func(n int, alphabet string) string {
-			b := make([]byte, n)
-			for i := range b {
-				b[i] = alphabet[r.IntN(len(alphabet))]
-			}
-			return string(b)
-		}
+		of := digitsOf(r)
 		found := make([]int, len(contexts))
 		for range keys {
 			key := kind.make(of)

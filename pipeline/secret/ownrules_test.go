@@ -63,13 +63,7 @@ func TestOwnRules(t *testing.T) {
 func TestT48Public(t *testing.T) {
 	const bech32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 	r := rand.New(rand.NewPCG(48, 1))
-	of := func(n int, alphabet string) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = alphabet[r.IntN(len(alphabet))]
-		}
-		return string(b)
-	}
+	of := digitsOf(r)
 	for range 50 {
 		for _, value := range []string{
 			"age1" + of(58, bech32), "age1pq1" + of(1950, bech32), "age1yubikey1" + of(59, bech32), "Ag" + of(1, "ABCD") + of(720, inBase64) + "=",

@@ -89,27 +89,6 @@ func TestT46NotIntroduced(t *testing.T) {
 	}
 }
 
-// Halves of a key block are found by the half that is there.
-func TestT46HalfKeys(t *testing.T) {
-	key := pem()
-	lines := strings.Split(key, "\n")
-	for name, text := range map[string]string{
-		"no end":       "x\n" + strings.Join(lines[:5], "\n") + "\nand so on, as we said",
-		"no beginning": "x, as we said\n" + strings.Join(lines[4:], "\n") + "\ny",
-		"in JSON":      strings.ReplaceAll(key, "\n", `\n`),
-		"in code":      `"` + strings.ReplaceAll(key, "\n", "\\n\" +\n\t\"") + `"`,
-		"encrypted":    strings.Replace(key, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1),
-	} {
-		out := redacted(t, secret.Default(), text)
-		if strings.Contains(out, lines[4]) {
-			t.Errorf("%s: %q", name, out)
-		}
-		if strings.Contains(text, "as we said") && !strings.Contains(out, "as we said") {
-			t.Errorf("%s: too much: %q", name, out)
-		}
-	}
-}
-
 // Two runs at once give what one gives: a Finder may be shared.
 func TestConcurrent(t *testing.T) {
 	f := secret.Default().Knowing("hunter2!")

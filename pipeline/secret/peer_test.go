@@ -168,13 +168,7 @@ func TestT46AsGitleaks(t *testing.T) {
 func shapes(r *rand.Rand, names []string, samples []teststand.Sample) string {
 	const hex, alnum = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	sizes := []int{8, 12, 14, 15, 16, 17, 18, 20, 22, 24, 25, 26, 30, 32, 34, 36, 37, 40, 43, 44, 45, 50, 60, 64, 73, 90, 140}
-	of := func(n int, alphabet string) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = alphabet[r.IntN(len(alphabet))]
-		}
-		return string(b)
-	}
+	of := digitsOf(r)
 	var b strings.Builder
 	for range 60 {
 		name, value := names[r.IntN(len(names))], of(sizes[r.IntN(len(sizes))], []string{hex, alnum, alnum[:36], alnum[26:62]}[r.IntN(4)])
