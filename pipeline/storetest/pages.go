@@ -11,16 +11,24 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Recorded is the ledger of lives, with its pages, and the ids of their transactions.
 func Recorded(t testing.TB, all ...Life) (fstest.MapFS, []string) {
 	t.Helper()
-	tree := fstest.MapFS{}
 	entries, err := Lives(all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	teststand.Fatal(t, err)
+	tree := LaidOut(entries...)
+	ids, err := lookup.IDs(tree)
+	teststand.Fatal(t, err)
+	return tree, ids
+}
+
+// LaidOut are the files of a ledger after some entries, with their pages.
+func LaidOut(entries ...writing.Entry) fstest.MapFS {
+	tree := fstest.MapFS{}
 	for _, e := range entries {
 		pages := page.Versions(nil).Of(tree, e)
 		for _, written := range []map[string][]byte{pages, e.Files} {
@@ -29,11 +37,7 @@ func Recorded(t testing.TB, all ...Life) (fstest.MapFS, []string) {
 			}
 		}
 	}
-	ids, err := lookup.IDs(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree, ids
+	return tree
 }
 
 // NextPages are the versions of pages that a program of tomorrow knows: all that there are, and one with other words, another

@@ -18,20 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// laidOut are the files of a ledger after some entries.
-func laidOut(entries ...writing.Entry) fstest.MapFS {
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		pages := page.Versions(nil).Of(tree, e)
-		for _, files := range []map[string][]byte{e.Files, pages} {
-			for name, data := range files {
-				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-			}
-		}
-	}
-	return tree
-}
-
 // TestTables: a table is the table before with one row more, up to where it only counts; one that has ended stands
 // in its own row.
 func TestTables(t *testing.T) {
@@ -222,7 +208,7 @@ func TestPagesOfTwoDenials(t *testing.T) {
 	}
 	e, err := s.Entry(writing.Title{Stage: "deny", Outcome: "denied", Subject: "x"}, true)
 	fatal(t, err)
-	tree := laidOut(*e)
+	tree := storetest.LaidOut(*e)
 	for _, name := range []string{"denied/README.md", "denied/" + patchID[:2] + "/README.md"} {
 		if table := tree[name]; table == nil || bytes.Count(table.Data, []byte(txID)) != 2 {
 			t.Errorf("%s: %s", name, table.Data)
@@ -379,7 +365,7 @@ func TestPageSays(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		page := string(laidOut(*e)[ledger.Dir(txID)+"/"+ledger.ReadmeFile].Data)
+		page := string(storetest.LaidOut(*e)[ledger.Dir(txID)+"/"+ledger.ReadmeFile].Data)
 		for _, want := range c.has {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s: no %q in\n%s", c.name, want, page)

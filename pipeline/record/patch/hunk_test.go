@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -55,21 +54,17 @@ func TestHunks(t *testing.T) {
 
 // TestGitApplies gives our hunks to the real git.
 func TestGitApplies(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("no git")
-	}
 	for _, c := range readGolden(t) {
-		applyWithGit(t, git, []byte(c.Old), []byte(c.New))
+		applyWithGit(t, []byte(c.Old), []byte(c.New))
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		old := random(r.Uint64(), 5, 100)
-		applyWithGit(t, git, old, mutate(r, old))
+		applyWithGit(t, old, mutate(r, old))
 	}
 }
 
-func applyWithGit(t *testing.T, git string, old, new []byte) {
+func applyWithGit(t *testing.T, old, new []byte) {
 	t.Helper()
 	if bytes.Equal(old, new) || len(old) == 0 || len(new) == 0 {
 		return // git has other headers for these
@@ -77,12 +72,7 @@ func applyWithGit(t *testing.T, git string, old, new []byte) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
 	fatal(t, os.WriteFile(file, old, 0o600))
-	cmd := exec.Command(git, "apply")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	cmd.Stdin = bytes.NewReader(unified(patch.Lines(old), patch.Lines(new)))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git apply: %v: %s", err, out)
-	}
+	teststand.Git(t, dir, string(unified(patch.Lines(old), patch.Lines(new))), "apply")
 	if got, _ := os.ReadFile(file); !bytes.Equal(got, new) {
 		t.Fatalf("git made %q of %q, want %q", got, old, new)
 	}
