@@ -43,20 +43,7 @@ var forgers = []kind{
 			return events
 		}) && t.subject(t.later(id, i), "Ada", "Eve")
 	}},
-	{"another reason for an approval", 20, func(t *tamper) bool {
-		i := t.at()
-		if !strings.HasPrefix(t.steps[i].message, "approve: ") {
-			return false
-		}
-		return t.relog(i, true, func(events []ledger.Event) []ledger.Event {
-			for n, e := range events {
-				if e.Type == ledger.TypeDecision {
-					events[n].Payload = bytes.Replace(e.Payload, []byte("because"), []byte("I was made to"), 1)
-				}
-			}
-			return events
-		})
-	}},
+	{"another reason for an approval", 20, decided("approve: ", "because", "I was made to")},
 	{"the last commit of a transaction left out", 40, func(t *tamper) bool {
 		i := t.at()
 		later := t.of[t.idOf(i)]

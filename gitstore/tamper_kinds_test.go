@@ -115,20 +115,7 @@ var tamperers = []kind{
 			return slices.Insert(events, at+1, ledger.Event{Timestamp: events[at].Timestamp, Type: ledger.TypeDecision, Payload: raw})
 		})
 	}},
-	{"a denial turned into an approval, chain and state made good", 40, func(t *tamper) bool {
-		i := t.at()
-		if !strings.HasPrefix(t.steps[i].message, "deny: ") {
-			return false
-		}
-		return t.relog(i, true, func(events []ledger.Event) []ledger.Event {
-			for n, e := range events {
-				if e.Type == ledger.TypeDecision {
-					events[n].Payload = bytes.Replace(e.Payload, []byte(`"decision":"deny"`), []byte(`"decision":"approve"`), 1)
-				}
-			}
-			return events
-		})
-	}},
+	{"a denial turned into an approval, chain and state made good", 40, decided("deny: ", `"decision":"deny"`, `"decision":"approve"`)},
 	{"a further proposal of another patch, hash, chain and state made good", 20, again(`"patch_id":"`, `"patch_id":"0000000000000000`)},
 	{"apply_result.json changed", 60, func(t *tamper) bool {
 		i := t.at()
@@ -783,20 +770,34 @@ func (t *tamper) relog(i int, states bool, edit func([]ledger.Event) []ledger.Ev
 	return changed
 }
 
+// decided has a commit of a stage say something else in what its decisions say, chain and state made good.
+func decided(stage, was, is string) func(*tamper) bool {
+	return func(t *tamper) bool {
+		i := t.at()
+		return strings.HasPrefix(t.steps[i].message, stage) && t.relog(i, true, func(events []ledger.Event) []ledger.Event {
+			for n, e := range events {
+				if e.Type == ledger.TypeDecision {
+					events[n].Payload = bytes.Replace(e.Payload, []byte(was), []byte(is), 1)
+				}
+			}
+			return events
+		})
+	}
+}
+
 // with puts an entry at a path of a tree.
 func (f *forge) with(root packfile.ID, name string, e treeEntry) packfile.ID {
-	b := builder{overlay{f.batch, f.objects}, f.batch}
-	id, err := b.tree(root, []edit{{path: name, entry: e}})
-	if err != nil {
-		panic(err)
-	}
-	return id
+	return f.edited(root, edit{path: name, entry: e})
 }
 
 // without takes a path out of a tree.
 func (f *forge) without(root packfile.ID, name string) packfile.ID {
+	return f.edited(root, edit{path: name, gone: true})
+}
+
+func (f *forge) edited(root packfile.ID, e edit) packfile.ID {
 	b := builder{overlay{f.batch, f.objects}, f.batch}
-	id, err := b.tree(root, []edit{{path: name, gone: true}})
+	id, err := b.tree(root, []edit{e})
 	if err != nil {
 		panic(err)
 	}
