@@ -1,6 +1,7 @@
 package forge_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestCodeOwnersAsGit: GitHub says that patterns are those of .gitignore but for
@@ -48,14 +51,11 @@ func belowStar(pattern, path string) bool {
 
 func run(t *testing.T, dir, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.Output()
-	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) { // 1: none is ignored
-		t.Fatalf("git %v: %v", args, err)
+	out, err := teststand.TryGit(dir, stdin, args...)
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: none is ignored
+		t.Fatal(err)
 	}
-	return string(out)
+	return out
 }
 
 func somePaths() []string {

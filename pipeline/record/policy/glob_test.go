@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func mustGlob(t *testing.T, s string) policy.Glob {
@@ -75,13 +77,11 @@ func TestGlob(t *testing.T) {
 func TestGlobAsGit(t *testing.T) {
 	dir := t.TempDir()
 	git := func(stdin string, args ...string) string {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.ignoreCase=true"}, args...)...)
-		cmd.Stdin = strings.NewReader(stdin)
-		out, err := cmd.Output()
-		if err != nil && (cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1) { // 1: none is ignored
+		out, err := teststand.TryGit(dir, stdin, append([]string{"-c", "core.ignoreCase=true"}, args...)...)
+		if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: none is ignored
 			t.Fatal(err)
 		}
-		return string(out)
+		return out
 	}
 	git("", "init", "-q")
 	r := rand.New(rand.NewPCG(1, 2))
