@@ -33,6 +33,8 @@ func sandboxIn(t *testing.T, parent string, files map[string]string) playground 
 	t.Helper()
 	dir, err := os.MkdirTemp(parent, "countersign-test-")
 	check(t, err)
+	dir, err = filepath.EvalSymlinks(dir) // as the directory for temporary files is one on a Mac
+	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := playground{t: t, dir: dir, bin: filepath.Join(dir, "countersign"), repo: filepath.Join(dir, "repo")}
 	program, err := exec.LookPath("countersign") // this binary, as TestMain names it
