@@ -204,6 +204,7 @@ func TestActionPropose(t *testing.T) {
 	h.env["RUNNER_TEMP"] = h.TempDir()
 	check(t, os.Mkdir(filepath.Join(h.env["RUNNER_TEMP"], "countersign"), 0o700))
 	h.on(githubtest.Event{Name: "pull_request", Action: "synchronize", Number: h.pr})
+	var printed string
 	propose := func(leaves map[string]string, inputs ...string) (code int, bundle string, out map[string]string) {
 		env := h.env
 		h.clone()
@@ -211,7 +212,7 @@ func TestActionPropose(t *testing.T) {
 		for name, text := range leaves {
 			check(t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
 		}
-		code, out, printed := h.step("propose", inputs...)
+		code, out, printed = h.step("propose", inputs...)
 		if code != 0 {
 			t.Logf("%v: %d\n%s", leaves, code, printed)
 		}
@@ -222,11 +223,11 @@ func TestActionPropose(t *testing.T) {
 		check(t, err)
 		return code, string(raw), out
 	}
-	if code, bundle, _ := propose(nil); code != 0 || bundle != "" {
-		t.Errorf("a bot that found nothing: exit code %d, %s", code, bundle)
+	if code, bundle, _ := propose(nil); code != 0 || bundle != "" || !strings.HasSuffix(printed, "countersign: nothing is proposed: nothing was changed\n") || strings.Contains(printed, "error") {
+		t.Errorf("a bot that found nothing: exit code %d, %s\n%s", code, bundle, printed)
 	}
-	if code, bundle, _ := propose(nil, "patch="+h.write("bad.patch", "nonsense")); code == 0 || bundle != "" {
-		t.Errorf("a patch that is none: exit code %d, %s", code, bundle)
+	if code, bundle, _ := propose(nil, "patch="+h.write("bad.patch", "nonsense")); code == 0 || bundle != "" || !strings.Contains(printed, "countersign: error: ") {
+		t.Errorf("a patch that is none: exit code %d, %s\n%s", code, bundle, printed)
 	}
 	leaves := map[string]string{"greet.txt": "one\nhello, world\nthree\n", "new.txt": "new\n"}
 	code, bundle, out := propose(leaves, "summary=greet")

@@ -87,12 +87,19 @@ func runAction(ctx context.Context, c *console.Console, o Others) error {
 	case "dispose":
 		return actionDispose(ctx, c, step)
 	}
-	if step.Input("stage") == "propose" {
+	said, errs, proposes := bytes.Buffer{}, c.Stderr, step.Input("stage") == "propose"
+	if proposes {
 		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
 			return console.FileError(bundleDir(step), err)
 		}
+		errs = &said // until it is known whether that is an error
 	}
-	code, done := c.Command(c.Stdout, c.Elsewhere, args...)
+	code, done := c.CommandTo(c.Stdout, errs, c.Elsewhere, args...)
+	if done.Unchanged && proposes { // a bot that found nothing
+		c.Say("nothing is proposed: nothing was changed")
+		return nil
+	}
+	_, _ = said.WriteTo(c.Stderr)
 	if done.Secrets != nil {
 		c.Learn(pipeline.Known{Secrets: done.Secrets})
 	}
@@ -109,8 +116,6 @@ func runAction(ctx context.Context, c *console.Console, o Others) error {
 				err = step.Upload(ctx, pull.BundleName, filepath.Base(done.Bundle), raw)
 			}
 		}
-	case done.Unchanged && step.Input("stage") == "propose":
-		return nil // a bot that found nothing
 	case done.Transaction != "" && args[0] != "checks":
 		err = publish(ctx, c, step, done)
 	case code == console.ExitDenied:
