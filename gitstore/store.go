@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
@@ -71,10 +72,10 @@ var _ writing.Store = (*Ledger)(nil)
 func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	name := plumbing.ReferenceName(ref)
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
-		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
+		return nil, fault.Refuse(fmt.Sprintf("%q is not a name for a ledger ref", ref), "a ledger ref looks like "+LedgerRef)
 	}
 	if o.KnownTip != "" && (!packfile.IsID(o.KnownTip) || packfile.ParseID(o.KnownTip).IsZero()) { // nothing would be held to zeros
-		return nil, fmt.Errorf("%q is not a whole commit id", o.KnownTip)
+		return nil, fault.Refuse(fmt.Sprintf("%q is not a whole commit id", o.KnownTip), "give all digits of the id")
 	}
 	if o.Pages == nil {
 		return nil, errors.New("a ledger has pages, and nothing makes them")
@@ -92,7 +93,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 }
 
 func errCheckedOut(ref plumbing.ReferenceName) error {
-	return fmt.Errorf("%q is a branch that is checked out", ref)
+	return fault.Refuse(fmt.Sprintf("%q is a branch that is checked out", ref), "check out another branch")
 }
 
 // A standing is what the clone's refs say of a ledger at one time.

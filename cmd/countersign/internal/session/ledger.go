@@ -67,7 +67,7 @@ func localLedger(c *console.Console, repo *gitstore.Repo) (*gitstore.Ledger, err
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Ledger(c.Flags.LedgerRef, gitstore.LedgerOptions{
+	return repo.Ledger(c.Flags.LedgerRef, gitstore.LedgerOptions{
 		Pages:    page.Versions{},
 		KnownTip: known, Sign: sign, Check: writing.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
@@ -75,10 +75,6 @@ func localLedger(c *console.Console, repo *gitstore.Repo) (*gitstore.Ledger, err
 			return r.Findings, r.Complete, cmp.Or(err, r.Undecidable())
 		},
 	})
-	if err != nil {
-		return nil, &console.UsageError{Message: err.Error(), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
-	}
-	return l, nil
 }
 
 // shares reports whether the remote's ledger is meant: when asked for, and in CI,
