@@ -44,7 +44,12 @@ type History struct {
 }
 
 // ErrNoLedger is a ledger's ref that is not there.
-var ErrNoLedger = fault.Refuse("there is no ledger here", "countersign sync")
+var ErrNoLedger = fault.Refuse("there is no ledger here", "")
+
+// NoLedger is ErrNoLedger, with how there comes to be one.
+func (r *Repo) NoLedger() error {
+	return &fault.Error{Kind: fault.Refused, Message: ErrNoLedger.Error(), Try: r.Config.SyncOr("countersign review FILE"), Cause: ErrNoLedger}
+}
 
 // History returns the ledger's history as it stands. The tip is held to the
 // memory, as in Snapshot; but one that does not descend from it can be read, and
@@ -65,7 +70,7 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 		return nil, err
 	}
 	if h.tip.IsZero() {
-		return nil, ErrNoLedger
+		return nil, l.repo.NoLedger()
 	}
 	if h.from, err = l.repo.commitNamed(o.From); err != nil {
 		return nil, err

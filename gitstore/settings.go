@@ -103,6 +103,14 @@ func (s Settings) Remotes() (names []string) {
 	return names
 }
 
+// SyncOr is the command that brings a remote's ledger here or, where there is no remote, other.
+func (s Settings) SyncOr(other string) string {
+	if len(s.Remotes()) > 0 {
+		return "countersign sync"
+	}
+	return other
+}
+
 // ExtraHeader returns the header that Git's configuration adds to requests to
 // an address (http.<url>.extraHeader), as actions/checkout leaves it; "" means
 // none.

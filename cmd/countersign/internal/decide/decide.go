@@ -320,7 +320,7 @@ func unnamed(ctx context.Context, s *session.Session, short string, ruling pipel
 	}
 	open, err := lookup.Open(snap.Tree)
 	if err == nil && len(open) == 0 {
-		err = lookup.ErrNoneOpen
+		err = s.Lacks(snap, lookup.ErrNoneOpen)
 	}
 	if err != nil {
 		return err

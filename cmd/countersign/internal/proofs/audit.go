@@ -230,7 +230,7 @@ func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 		return err
 	}
 	if snap.Tip == "" {
-		return gitstore.ErrNoLedger
+		return s.Repo.NoLedger()
 	}
 	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return err
@@ -256,7 +256,7 @@ func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if err := s.Result(e, report.Explanation(e)); err != nil || e.Explained {
 		return err
 	}
-	return session.Unexplained(e.Commit, e.Reason)
+	return j.Unaccounted(e)
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

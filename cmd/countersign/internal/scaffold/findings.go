@@ -183,7 +183,8 @@ func (f Facts) hereFindings() []Finding {
 		out = append(out, fails("git switch "+escape.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
 	}
 	if f.Here.Ledger == "" {
-		return append(out, note("countersign sync", "this clone has no ledger on %s", f.LedgerRef))
+		const none = "this clone has no ledger on %s"
+		return append(out, either(f.alone(), note("countersign review FILE", none, f.LedgerRef), note("countersign sync", none, f.LedgerRef)))
 	}
 	out = append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
 	switch r := f.Here.Remote; {

@@ -307,7 +307,11 @@ func WholeClock(ctx context.Context, local *gitstore.Ledger) (*explain.Clock, er
 	return clock, err
 }
 
-// Unexplained is the error of a commit that nothing accounts for.
-func Unexplained(commit, reason string) error {
-	return fault.Fail(fmt.Sprintf("nothing accounts for commit %s: %s", commit, reason), "countersign sync")
+// Unaccounted is the error of a commit that nothing accounts for.
+func (j BranchJudge) Unaccounted(e explain.Explanation) error {
+	try := j.Repo.Config.SyncOr("")
+	if len(e.Transactions) > 0 {
+		try = "countersign show " + e.Transactions[0].TransactionID
+	}
+	return fault.Fail(fmt.Sprintf("nothing accounts for commit %s: %s", e.Commit, e.Reason), try)
 }

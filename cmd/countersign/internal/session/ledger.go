@@ -93,6 +93,7 @@ func (s *Session) shares() (bool, error) {
 
 // share connects the ledger with the remote's.
 func (s *Session) share() error {
+	s.Flags.Push = true // a hint is about the remote's ledger as well
 	place, err := s.Place(context.Background())
 	if err == nil {
 		s.Elsewhere = s.Elsewhere || place.Elsewhere()

@@ -17,7 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -100,7 +102,6 @@ func OpenShared(c *console.Console) (*Session, error) {
 		return nil, err
 	}
 	s.Seen = s.Shared.Seen
-	c.Flags.Push = true // a hint is about the remote's ledger as well
 	return s, nil
 }
 
@@ -169,7 +170,7 @@ func (s *Session) WorkShared() error {
 	if s.Flags.NoPush {
 		return nil
 	}
-	s.Flags.Push = true // a hint is about the remote's ledger as well
+	s.Flags.Push = true
 	if s.Shared != nil {
 		return nil
 	}
@@ -237,12 +238,21 @@ func (s *Session) Find(ctx context.Context, args []string, look bool) (writing.S
 		}
 	}
 	snap, id, err := s.Runner.Find(ctx, name, look)
-	switch {
-	case !IsNone(err) || name == "":
-	case s.IsFile(name):
+	switch none := IsNone(err); {
+	case none && name != "" && s.IsFile(name):
 		err = s.FileNamed(name)
-	case strings.ContainsAny(name, "./"):
+	case none && strings.ContainsAny(name, "./"):
 		err = &console.UsageError{Message: escape.Clean(name) + " is no transaction, and no file", Hint: "countersign list"}
+	case none || errors.Is(err, lookup.ErrNoneOpen):
+		err = s.Lacks(snap, err)
 	}
 	return snap, id, err
+}
+
+// Lacks is the error of what a ledger does not have, with the hint to bring the remote's where none is here.
+func (s *Session) Lacks(in writing.Snapshot, err error) error {
+	if in.Tip != "" || s.Shared != nil {
+		return err
+	}
+	return &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: s.Repo.Config.SyncOr("countersign review FILE"), Cause: err}
 }

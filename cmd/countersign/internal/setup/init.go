@@ -512,8 +512,10 @@ func initCheck(ctx context.Context, c *console.Console, f initFlags) error {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
+			if _, err := s.RemoteURL(); err != nil {
+				return err
+			}
 			return &console.UsageError{Message: "this clone does not know which branch of " + report.Clean(c.Flags.Remote) + " is the default one", Hint: "git remote set-head " + escape.ShellQuote(c.Flags.Remote) + " --auto"}
-
 		}
 	}
 	if facts.Branch != "" {

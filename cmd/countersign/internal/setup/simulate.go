@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -72,7 +71,7 @@ func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) er
 	case err != nil:
 		return err
 	case snap.Tip == "" && !f.pullRequests && f.cache == "":
-		return gitstore.ErrNoLedger
+		return s.Repo.NoLedger()
 	}
 	r := explain.Simulation{LedgerCommit: snap.Tip, Policy: console.InputName(f.policy), PolicySHA256: p.Sum(), Incomplete: []string{}}
 	if !since.IsZero() {

@@ -210,7 +210,7 @@ func openAttester(ctx context.Context, c *console.Console, f attestFlags) (*sess
 	case err != nil:
 		return nil, attester{}, err
 	case snap.Tip == "":
-		return nil, attester{}, gitstore.ErrNoLedger
+		return nil, attester{}, s.Repo.NoLedger()
 	}
 	s.Seen = s.Local.Seen
 	w, err := newAttester(ctx, s, snap, f.ref)
@@ -276,7 +276,7 @@ func (w attester) ofCommit(ctx context.Context, predicate, name string) (out att
 		return out, err
 	}
 	if !landed.Change.Explained {
-		return out, session.Unexplained(id, landed.Change.Reason)
+		return out, w.Unaccounted(landed.Change)
 	}
 	var unsettled *attest.UnsettledError
 	for _, claim := range landed.Change.Transactions {
