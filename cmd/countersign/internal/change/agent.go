@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -98,7 +99,7 @@ func (f *agentFlags) check(names, command []string) error {
 	return cmp.Or(
 		console.RefuseIf(!left && len(command) == 0, "no command is given", "countersign agent -- claude"),
 		console.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --",
-			"countersign agent -- "+strings.Join(slices.Concat(names, command), " ")),
+			"countersign agent -- "+escape.ShellWords(slices.Concat(names, command))),
 		console.RefuseIf(f.resume && f.discard || f.discard && len(command) > 0, "--discard runs nothing", "leave out the rest"),
 		console.RefuseIf(left && f.withChanges, "a scratch tree that was left is as it was left", "leave out --with-changes"),
 		console.RefuseIf(!known, fmt.Sprintf("no profile is called %+q", f.profile), "--profile "+strings.Join(agent.ProfileNames(), ", ")),

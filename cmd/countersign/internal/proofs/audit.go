@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -187,8 +188,8 @@ func (f AuditFlags) check() error {
 		return err
 	}
 	return cmp.Or(
-		console.RefuseIf(f.atLeast != "" && f.Branch == "" && f.commit == "", "--at-least was given without --branch or --commit", "countersign audit --branch main --at-least "+f.atLeast),
-		console.RefuseIf(f.Since != "" && f.Branch == "", "--since was given without --branch", "countersign audit --branch main --since "+f.Since),
+		console.RefuseIf(f.atLeast != "" && f.Branch == "" && f.commit == "", "--at-least was given without --branch or --commit", "countersign audit --branch main --at-least "+escape.ShellQuote(f.atLeast)),
+		console.RefuseIf(f.Since != "" && f.Branch == "", "--since was given without --branch", "countersign audit --branch main --since "+escape.ShellQuote(f.Since)),
 		console.RefuseIf(f.Witness.File == "" && (f.Witness.Quorum != 0 || f.Witness.ask), "--quorum and --ask are about the witnesses of a file", "name their file: --witnesses FILE"),
 	)
 }
