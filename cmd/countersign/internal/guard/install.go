@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
@@ -108,9 +109,20 @@ func (p *place) open(c *console.Console) (*session.Session, error) {
 	c.AtEnd = append(c.AtEnd, s.Close)
 	p.hooks = filepath.Join(s.Repo.Dir(), "hooks")
 	if path := s.Repo.Config.HooksPath; path != "" {
-		return s, fault.Fail(fmt.Sprintf("%s: core.hooksPath has git look for hooks in %s", report.Clean(p.dir), report.Clean(path)), "countersign guard install --hooks "+path)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cmp.Or(s.Repo.Worktree(), s.Repo.Dir()), path)
+		}
+		return s, fault.Fail(fmt.Sprintf("%s: core.hooksPath has git look for hooks in %s", report.Clean(p.dir), report.Clean(path)), place{hooks: path}.install())
 	}
 	return s, nil
+}
+
+// install is the command that has git ask the guard there.
+func (p place) install() string {
+	if p.dir == "" {
+		return "countersign guard install --hooks " + escape.ShellQuote(p.hooks)
+	}
+	return "countersign guard install --repo " + escape.ShellQuote(p.dir)
 }
 
 func installCommand(c *console.Console) *cobra.Command {
@@ -187,14 +199,25 @@ func install(ctx context.Context, c *console.Console, p place, signers, elsewher
 	return writeHooks(p.hooks, program)
 }
 
-// sound refuses a ledger that does not verify, or that others than the signers wrote, if there are any: what comes is held to
-// what is there.
+// sound refuses a Policy that cannot be read, which would keep out what mends it, and a ledger that does not verify, or that
+// others than the signers wrote, if there are any: what comes is held to what is there.
 func sound(ctx context.Context, c *console.Console, s *session.Session, signers string) (err error) {
 	var keys *sshsig.Allowed
 	if signers != "" {
 		if keys, err = session.AllowedSigners(c, signers); err != nil {
 			return err
 		}
+	}
+	head, err := s.Repo.HeadRef()
+	if err != nil {
+		return err
+	}
+	tip, err := s.Repo.Ref(ctx, head)
+	if err != nil {
+		return err
+	}
+	if _, err := policyOf(ctx, s.Repo, head, tip); err != nil {
+		return err
 	}
 	h, err := s.Local.History(ctx, gitstore.HistoryOptions{Signers: keys})
 	if errors.Is(err, gitstore.ErrNoLedger) {
@@ -205,7 +228,7 @@ func sound(ctx context.Context, c *console.Console, s *session.Session, signers 
 	}
 	found, err := session.AuditRules(ctx, s, h, verdict.Options{Signatures: keys != nil})
 	if err == nil && !found.OK {
-		err = fault.Fail("the ledger that is there does not verify", "countersign audit -C "+s.Repo.Dir())
+		err = fault.Fail("the ledger that is there does not verify", "countersign audit -C "+escape.ShellQuote(s.Repo.Dir()))
 	}
 	return err
 }
@@ -285,39 +308,39 @@ func statusCommand(c *console.Console) *cobra.Command {
 	return cmd
 }
 
-// guarded is what is said of one place.
+// guarded is what is said of one place. Why says that it is not or, where it is, that nothing gets in.
 type guarded struct {
 	Directory string   `json:"directory"`
 	Guarded   bool     `json:"guarded"`
-	Why       string   `json:"why"` // it is not
+	Why       string   `json:"why"`
 	Branches  []string `json:"branches"`
 	Signers   string   `json:"allowed_signers"`
 	Notes     []string `json:"notes"`
 }
 
-// status tells of each place; one that is not guarded is an error.
+// status tells of each place; one that is not guarded, or that nothing gets into, is an error.
 func status(c *console.Console, places []place) error {
 	var all []guarded
-	text, open := "", ""
+	text, failed := "", error(nil)
 	for _, p := range places {
 		g := look(c, &p)
 		all = append(all, g)
-		if g.Guarded {
-			text += fmt.Sprintf("%s: guarded: %s\n", report.Clean(g.Directory), report.Clean(strings.Join(g.Branches, ", ")))
-		} else {
-			text, open = text+fmt.Sprintf("%s: not guarded: %s\n", report.Clean(g.Directory), report.Clean(g.Why)), g.Directory
+		text += report.Clean(g.Directory)
+		switch {
+		case !g.Guarded:
+			text += fmt.Sprintf(": not guarded: %s\n", report.Clean(g.Why))
+			failed = fault.Fail(g.Directory+" is not guarded", p.install())
+		case g.Why != "":
+			text += fmt.Sprintf(": guarded, and refuses everything: %s\n", report.Clean(g.Why))
+			failed = fault.Fail(g.Directory+" refuses every push", "docs/guard.md says how to mend it")
+		default:
+			text += fmt.Sprintf(": guarded: %s\n", report.Clean(strings.Join(g.Branches, ", ")))
 		}
 		for _, note := range g.Notes {
 			text += "  " + report.Clean(note) + "\n"
 		}
 	}
-	if err := c.Result(map[string]any{"repositories": all}, text); err != nil {
-		return err
-	}
-	if open != "" {
-		return fault.Fail(open+" is not guarded", "countersign guard install --repo "+open)
-	}
-	return nil
+	return cmp.Or(c.Result(map[string]any{"repositories": all}, text), failed)
 }
 
 func look(c *console.Console, p *place) (g guarded) {
@@ -330,32 +353,41 @@ func look(c *console.Console, p *place) (g guarded) {
 			g.Why = err.Error()
 			return g
 		}
-		g.Signers = s.Repo.Config.Habit(signersHabit)
-		dir, err := scratch()
-		if err != nil {
-			g.Why = err.Error()
-			return g
-		}
-		defer os.RemoveAll(dir)
-		at, err := open(context.Background(), s, dir, "", nil, "", nil)
-		if err != nil {
-			g.Why = err.Error()
-			return g
-		}
-		for _, branch := range at.branches {
-			g.Branches = append(g.Branches, short(branch))
-		}
-		switch {
-		case at.was[at.head] == "":
-			g.Notes = append(g.Notes, short(at.head)+" is not there yet: who pushes it first says what the guard begins with")
-		case at.policy.Approvals.Keys == "" && g.Signers == "":
-			g.Notes = append(g.Notes, "the Policy names no keys (approvals.keys), and no --allowed-signers are known: nothing can be approved")
+		if err := g.goesBy(c, s); err != nil {
+			g.Why = console.OneLine(err)
 		}
 	}
-	if g.Why = hooked(p.hooks); g.Why == "" {
-		g.Guarded = true
-	}
+	not := hooked(p.hooks)
+	g.Guarded, g.Why = not == "", cmp.Or(not, g.Why)
 	return g
+}
+
+// goesBy notes what the guard of a repository goes by. An error is why it refuses every push.
+func (g *guarded) goesBy(c *console.Console, s *session.Session) error {
+	if g.Signers = s.Repo.Config.Habit(signersHabit); g.Signers != "" {
+		if _, err := session.AllowedSigners(c, g.Signers); err != nil {
+			return err
+		}
+	}
+	dir, err := scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	at, err := open(context.Background(), s, dir, "", nil, "", nil)
+	if err != nil {
+		return err
+	}
+	for _, branch := range at.branches {
+		g.Branches = append(g.Branches, short(branch))
+	}
+	switch {
+	case at.was[at.head] == "":
+		g.Notes = append(g.Notes, short(at.head)+" is not there yet: who pushes it first says what the guard begins with")
+	case at.policy.Approvals.Keys == "" && g.Signers == "":
+		g.Notes = append(g.Notes, "the Policy names no keys (approvals.keys), and no --allowed-signers are known: nothing can be approved")
+	}
+	return nil
 }
 
 // hooked says why hooks do not ask the guard, "" where they do.

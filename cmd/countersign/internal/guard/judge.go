@@ -145,20 +145,8 @@ func (p *push) now(ref string) string {
 // readPolicy finds out which branches are guarded, by the Policy from before the push: the default branch's, and each branch's own.
 func (p *push) readPolicy(ctx context.Context) (err error) {
 	p.branches = []string{p.head}
-	if p.was[p.head] == "" {
-		p.policy = policy.Default()
-		return nil
-	}
-	read := func(commit string) (policy.Policy, error) {
-		tree, err := p.view.Repo.Tree(ctx, commit)
-		if err != nil {
-			return policy.Policy{}, err
-		}
-		own, _, err := policy.Read(tree)
-		return own, err
-	}
-	if p.policy, err = read(p.was[p.head]); err != nil {
-		return fmt.Errorf("the Policy of %s: %w", p.head, err)
+	if p.policy, err = policyOf(ctx, p.view.Repo, p.head, p.was[p.head]); err != nil || p.was[p.head] == "" {
+		return err
 	}
 	for _, base := range p.policy.Gate.Bases {
 		p.branches = append(p.branches, "refs/heads/"+base)
@@ -168,11 +156,26 @@ func (p *push) readPolicy(ctx context.Context) (err error) {
 		if !is || p.was[u.Ref] == "" || slices.Contains(p.branches, u.Ref) {
 			continue
 		}
-		if own, err := read(p.was[u.Ref]); err != nil || slices.Contains(own.Gate.Bases, base) {
+		if own, err := policyOf(ctx, p.view.Repo, u.Ref, p.was[u.Ref]); err != nil || slices.Contains(own.Gate.Bases, base) {
 			p.branches = append(p.branches, u.Ref)
 		}
 	}
 	return nil
+}
+
+// policyOf reads the Policy of a ref at a commit, "" for one that is not there yet.
+func policyOf(ctx context.Context, repo *gitstore.Repo, ref, commit string) (own policy.Policy, err error) {
+	if commit == "" {
+		return policy.Default(), nil
+	}
+	tree, err := repo.Tree(ctx, commit)
+	if err == nil {
+		own, _, err = policy.Read(tree)
+	}
+	if err != nil {
+		err = fmt.Errorf("the Policy of %s: %w", ref, err)
+	}
+	return own, err
 }
 
 // hold returns what of the push is refused.
