@@ -118,6 +118,20 @@ func listing(rows []report.Listed, more bool, due []explain.Exception, untold er
 	return doc
 }
 
+// begins are the commands for where nothing waits, and why it cannot be told what is to be reviewed: without a commit nothing is.
+func begins(s *session.Session, untold error) ([]report.Step, error) {
+	list := report.Step{Type: s.Again("list"), For: "shows what was decided"}
+	switch empty := errors.Is(untold, gitstore.ErrNoCommits); {
+	case empty && s.Repo.Worktree() != "":
+		return []report.Step{{Type: s.Typed(console.HintOf(untold), ""), For: "makes a commit to begin with"}}, nil
+	case empty:
+		return []report.Step{list}, nil
+	case untold != nil || s.Repo.Worktree() == "": // nothing can be proposed
+		return []report.Step{list}, untold
+	}
+	return []report.Step{{Type: s.Again("run", "--worktree"), For: "proposes what you have changed"}, list}, nil
+}
+
 // Status shows what is open, and the commands that take it on.
 func Status(ctx context.Context, c *console.Console) error {
 	s, err := session.Open(c)
@@ -134,6 +148,7 @@ func Status(ctx context.Context, c *console.Console) error {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
 	due, untold := session.Exceptions(ctx, s, snap.Tip)
+	begin, untold := begins(s, untold)
 	if c.Flags.JSON {
 		return c.PrintJSON(listing(rows, false, due, untold))
 	}
@@ -172,7 +187,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	}
 	text := report.Screen(rows, c.Now(), c.Columns(), s.Style()) + exceptions + report.StepLines(steps)
 	if len(rows) == 0 {
-		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, []report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}}...))
+		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, begin...))
 	}
 	return s.Long(c.Redact(text))
 }

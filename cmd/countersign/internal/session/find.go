@@ -108,7 +108,10 @@ func (s *Session) Queue(ctx context.Context) (snap writing.Snapshot, list []repo
 	if err != nil {
 		return snap, nil, err
 	}
-	due := s.Due(ctx)
+	var due time.Duration
+	if len(open) > 0 {
+		due = s.Due(ctx)
+	}
 	list, err = s.listing(ctx, snap, open, func(one *report.Listed, g pipeline.Judgement) {
 		if one.State != plain.Waits {
 			return
