@@ -128,6 +128,8 @@ func (f Facts) Findings() []Finding {
 		all = append(all, f.fileFindings()...)
 		all = append(all, f.usesFindings()...)
 		all = append(all, f.attestFindings()...)
+	} else if f.alone() && f.Files != nil {
+		all = append(all, f.policyFindings()...)
 	} else if !f.alone() {
 		all = append(all, note("git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
 	}
@@ -230,15 +232,16 @@ func (f Facts) deniedFindings() []Finding {
 }
 
 func (f Facts) policyFindings() []Finding {
+	at := report.Clean(cmp.Or(f.Branch, "HEAD"))
 	switch {
 	case f.PolicyErr != nil:
-		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), report.ErrorLine(f.PolicyErr))}
+		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", at, report.ErrorLine(f.PolicyErr))}
 	case f.isHere(policy.Path):
 		return nil
 	case f.Files[policy.Path] == Missing:
-		return []Finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, report.Clean(f.Branch))}
+		return []Finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, at)}
 	}
-	return []Finding{ok("the Policy on %s is valid", report.Clean(f.Branch))}
+	return []Finding{ok("the Policy on %s is valid", at)}
 }
 
 func (f Facts) fileFindings() []Finding {
@@ -521,10 +524,11 @@ func (f *Facts) ReadTree(tree fs.FS) error {
 	} else {
 		f.Read(files)
 	}
+	f.Policy, _, f.PolicyErr = policy.Read(tree)
 	return nil
 }
 
-// Read takes over what files say, by their names; one that is missing is not in the map.
+// Read takes over what files but the Policy say, by their names; one that is missing is not in the map.
 func (f *Facts) Read(files map[string][]byte) {
 	f.Files = map[string]string{}
 	settle := SettingsOf(files[Caller])
@@ -542,14 +546,6 @@ func (f *Facts) Read(files map[string][]byte) {
 	f.Attests = Planned{Want: files[attestWorkflow]}.Rights()
 	f.Inline = settle.Uses == "" || settle.inline()
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
-	f.readPolicy(files)
-}
-
-func (f *Facts) readPolicy(files map[string][]byte) {
-	f.Policy = policy.Default()
-	if raw, found := files[policy.Path]; found {
-		f.Policy, f.PolicyErr = policy.Parse(policy.Path, raw)
-	}
 }
 
 // Workflows are the file names of the workflows of init that are there.

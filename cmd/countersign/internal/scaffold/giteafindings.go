@@ -23,7 +23,6 @@ func (f *Facts) readGitea(files map[string][]byte) {
 		f.Files[file.Path] = file.state(have, found, s)
 	}
 	f.WorkflowRef = cmp.Or(SettingsOf(files[list[1].Path]).LedgerRef, gitstore.LedgerRef)
-	f.readPolicy(files)
 }
 
 func isForgejo(server string) bool { return strings.HasPrefix(server, "Forgejo ") }

@@ -261,14 +261,14 @@ func TestInitFindings(t *testing.T) {
 func TestInitReads(t *testing.T) {
 	t.Parallel()
 	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), Redact: "false"}
-	files := map[string][]byte{policy.Path: []byte("version: 1\nprotected: [{paths: [a], teams: [acme/b, acme/a]}, {paths: [b], teams: [acme/a]}]\n")}
+	tree := fstest.MapFS{policy.Path: {Data: []byte("version: 1\nprotected: [{paths: [a], teams: [acme/b, acme/a]}, {paths: [b], teams: [acme/a]}]\n")}}
 	for _, file := range List[1:] {
 		if !file.theirs {
-			files[file.Path] = file.Render(s)
+			tree[file.Path] = &fstest.MapFile{Data: file.Render(s)}
 		}
 	}
 	var f Facts
-	f.Read(files)
+	check(t, f.ReadTree(tree))
 	if f.Gated || f.Redact != "false" || f.WorkflowRef != "refs/agent/ledger" || f.PolicyErr != nil || !slices.Equal(f.Uses, []string{s.Uses}) || !slices.Equal(f.Teams(), []string{"acme/a", "acme/b"}) {
 		t.Errorf("facts: %+v", f)
 	}
@@ -277,9 +277,10 @@ func TestInitReads(t *testing.T) {
 			t.Errorf("%s is %s", path, f.Files[path])
 		}
 	}
-	files[policy.Path] = []byte("nonsense: 1\n")
-	if f.Read(files); f.PolicyErr == nil {
-		t.Error("a wrong Policy is taken")
+	for name, text := range map[string]string{policy.Path: "nonsense: 1\n", ".github/Countersign.yaml": ""} {
+		if check(t, f.ReadTree(fstest.MapFS{name: {Data: []byte(text)}})); f.PolicyErr == nil {
+			t.Errorf("%s: a wrong Policy is taken", name)
+		}
 	}
 }
 

@@ -615,12 +615,10 @@ func readBranch(ctx context.Context, s *session.Session, f *scaffold.Facts) erro
 	return f.ReadTree(tree)
 }
 
-// readWritten notes which files of init the default branch does not have, and HEAD or the working tree does.
+// readWritten notes which files of init the default branch does not have, and HEAD or the working tree does; and the Policy of
+// HEAD where there is no remote.
 func readWritten(ctx context.Context, s *session.Session, f *scaffold.Facts) error {
 	repo := s.Repo
-	if repo.Worktree() == "" {
-		return nil
-	}
 	head, err := repo.Head(ctx)
 	if errors.Is(err, gitstore.ErrNoCommits) {
 		return nil
@@ -637,6 +635,12 @@ func readWritten(ctx context.Context, s *session.Session, f *scaffold.Facts) err
 		if err := missing.ReadTree(tree); err != nil {
 			return err
 		}
+	}
+	if f.Here.Alone {
+		f.Files, f.PolicyErr = missing.Files, missing.PolicyErr
+	}
+	if repo.Worktree() == "" {
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing.Files)) {
 		if missing.Files[name] != scaffold.Missing {
