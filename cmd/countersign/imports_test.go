@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/guard": {
 		"cmd/countersign/internal/console", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline/atomicfile",
-		"pipeline/explain", "pipeline/fault", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig",
+		"pipeline/escape", "pipeline/explain", "pipeline/fault", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig",
 		"pipeline/record/sshsig/signing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/look": {

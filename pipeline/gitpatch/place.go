@@ -45,7 +45,7 @@ func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
 func twice(file []byte, hunks []hunk) bool {
 	starts := lineStarts(file)
 	return slices.ContainsFunc(hunks, func(h hunk) bool {
-		return h.last() == '+' && h.oldLines > 0 && fits(file, starts, h.without('-'), h.at)
+		return h.last() == '+' && h.oldLines > 0 && h.newLines > h.oldLines && fits(file, starts, h.without('-'), h.at)
 	})
 }
 

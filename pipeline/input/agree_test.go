@@ -142,7 +142,7 @@ func slowUnified(file string, diff []string) (out string, ok bool) {
 	if out, ok = slowPut(lines, hunks); ok {
 		return out, !slices.ContainsFunc(hunks, func(h slowHunk) bool {
 			end := h.from + len(h.new)
-			return h.last == '+' && len(h.old) > 0 && end <= len(lines) && slices.Equal(lines[h.from:end], h.new)
+			return h.last == '+' && len(h.old) > 0 && len(h.new) > len(h.old) && end <= len(lines) && slices.Equal(lines[h.from:end], h.new)
 		})
 	}
 	if hunks, ok = slowPlaces(lines, hunks); !ok {
