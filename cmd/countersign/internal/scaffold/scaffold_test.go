@@ -278,6 +278,7 @@ func TestInitReads(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{policy.Path: "nonsense: 1\n", ".github/Countersign.yaml": ""} {
+		var f Facts
 		if check(t, f.ReadTree(fstest.MapFS{name: {Data: []byte(text)}})); f.PolicyErr == nil {
 			t.Errorf("%s: a wrong Policy is taken", name)
 		}
