@@ -2,7 +2,6 @@ package githubtest
 
 import (
 	"bytes"
-	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -73,34 +72,6 @@ func annotations(n int) []any {
 		all = append(all, map[string]any{"path": "a.txt", "start_line": i + 1, "end_line": i + 1, "annotation_level": "notice", "message": "m"})
 	}
 	return all
-}
-
-func TestChecks(t *testing.T) {
-	s, c := site(t)
-	head := s.Pull("acme/site", 1).Head
-	output := func(summary string, n int) map[string]any {
-		return map[string]any{"output": map[string]any{"title": "t", "summary": summary, "text": "d", "annotations": annotations(n)}}
-	}
-	run := c.rest(201, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "countersign", "head_sha": head, "status": "in_progress"})
-	one := fmt.Sprintf("/repos/acme/site/check-runs/%v", int64(at(run, "id").(float64)))
-	c.rest(200, "PATCH", one, output("first", 50))
-	c.rest(200, "PATCH", one, output(strings.Repeat("é", 65535), 7))
-	c.rest(422, "PATCH", one, output(strings.Repeat("é", 65536), 0))
-	c.rest(200, "PATCH", one, map[string]any{"conclusion": "neutral"})
-	c.rest(422, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "x", "head_sha": strings.Repeat("0", 40)})
-	got := s.CheckRuns("acme/site", head)
-	if len(got) != 1 || got[0].Annotations != 57 || got[0].Status != "completed" || got[0].Conclusion != "neutral" || len(got[0].Summary) != 2*65535 {
-		t.Errorf("%.300s", fmt.Sprintf("%+v", got))
-	}
-	s.Bot("other[bot]")
-	other := c.as(s.AppToken(AppToken{Bot: "other[bot]", Repositories: []string{"acme/site"}, Permissions: map[string]string{"checks": "write"}}))
-	other.rest(403, "PATCH", one, map[string]any{"conclusion": "success"})
-	other.rest(201, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "countersign", "head_sha": head, "conclusion": "success"})
-	list := c.rest(200, "GET", "/repos/acme/site/commits/"+head+"/check-runs?check_name=countersign", nil)
-	if at(list, "total_count") != 2.0 || at(list, "check_runs", 0, "app", "slug") != "other" || at(list, "check_runs", 1, "app", "id") != 15368.0 {
-		t.Errorf("%v", list)
-	}
-	s.TakeViolations() // GitHub describes the conclusion of a completed run as needed
 }
 
 // The description has the operations that are served, and no others.

@@ -54,29 +54,6 @@ func (w work) commit(path, text string) {
 	}
 }
 
-func TestPushMovesThePullRequest(t *testing.T) {
-	s, c := site(t)
-	before := s.Pull("acme/site", 1).Head
-	w := clone(t, s, "acme/site.git", c.token)
-	if out, err := w.git("checkout", "-q", "fix"); err != nil {
-		t.Fatal(out)
-	}
-	w.commit("big.bin", strings.Repeat("0123456789abcdef", 200_000)) // git sends it in chunks
-	if out, err := w.git("-c", "core.compression=0", "push", "-q", "origin", "fix"); err != nil {
-		t.Fatal(out)
-	}
-	after := s.Pull("acme/site", 1).Head
-	if after == before || after != s.Ref("acme/site", "refs/pull/1/head") {
-		t.Errorf("head is %s, was %s, and refs/pull/1/head is %s", after, before, s.Ref("acme/site", "refs/pull/1/head"))
-	}
-	if out, err := w.git("push", "-q", "origin", ":fix"); err != nil {
-		t.Fatal(out)
-	}
-	if got := s.Pull("acme/site", 1).State; got != "closed" {
-		t.Errorf("its branch is gone, and it is %s", got)
-	}
-}
-
 func TestPushesThatAreRefused(t *testing.T) {
 	s, c := site(t)
 	s.Protect("acme/site", "main", true)
@@ -84,6 +61,10 @@ func TestPushesThatAreRefused(t *testing.T) {
 	w.commit("new.txt", "x")
 	plain := address(s, "acme/site", c.token)
 	reader := address(s, "acme/site", s.Token("bob"))
+	s.User("carol")
+	s.Fork("acme/site", "carol/site")
+	s.Push(NewCommit{Repository: "carol/site", Branch: "idea", By: "carol", Files: map[string]string{"c.txt": "c"}})
+	s.PullRequest(NewPullRequest{Repository: "acme/site", By: "carol", Head: "idea", HeadRepository: "carol/site"})
 	for _, test := range []struct{ to, ref, says string }{
 		{plain, "refs/heads/main", "GH006"},
 		{plain, "refs/pull/1/head", "hidden ref"},
@@ -93,8 +74,11 @@ func TestPushesThatAreRefused(t *testing.T) {
 		{s.URL + "/acme/site", "refs/heads/b", "could not read Username"},
 		{address(s, "acme/site", "wrong"), "refs/heads/b", "Authentication failed"},
 		{address(s, "acme/none", c.token), "refs/heads/b", "not found"},
+		{address(s, "carol/site", s.Token("ada")), "refs/heads/idea", ""}, // a maintainer of the base
+		{address(s, "carol/site", s.Token("ada")), "refs/heads/other", "not authorized"},
+		{address(s, "carol/site", c.token), "refs/heads/idea", "denied"}, // of another repository
 	} {
-		out, err := w.git("push", "-q", test.to, "HEAD:"+test.ref)
+		out, err := w.git("push", "-q", "-f", test.to, "HEAD:"+test.ref)
 		if (err == nil) != (test.says == "") || !strings.Contains(out, test.says) {
 			t.Errorf("push to %s: %v: %s, want %q", test.ref, err, out, test.says)
 		}
@@ -130,63 +114,5 @@ func TestReading(t *testing.T) {
 		if (err == nil) != (test.says == "") || !strings.Contains(out, test.says) {
 			t.Errorf("%v: %s, want %q", err, out, test.says)
 		}
-	}
-}
-
-func TestFork(t *testing.T) {
-	s, c := site(t)
-	s.User("carol")
-	s.Fork("acme/site", "carol/site")
-	s.Push(NewCommit{Repository: "carol/site", Branch: "idea", By: "carol", Files: map[string]string{"c.txt": "c"}})
-	p := s.PullRequest(NewPullRequest{Repository: "acme/site", By: "carol", Head: "idea", HeadRepository: "carol/site"})
-	if got := s.Ref("acme/site", "refs/pull/2/head"); got != p.Head || p.Number != 2 {
-		t.Errorf("refs/pull/2/head is %s, want %s", got, p.Head)
-	}
-	w := clone(t, s, "carol/site", s.Token("carol"))
-	if out, err := w.git("checkout", "-q", "idea"); err != nil {
-		t.Fatal(out)
-	}
-	w.commit("d.txt", "d")
-	for _, test := range []struct {
-		token, ref string
-		ok         bool
-	}{
-		{s.Token("ada"), "idea", true}, // a maintainer of the base
-		{s.Token("ada"), "other", false},
-		{c.token, "idea", false}, // of another repository
-		{s.Token("bob"), "idea", false},
-	} {
-		if out, err := w.git("push", "-q", address(s, "carol/site", test.token), "HEAD:refs/heads/"+test.ref); (err == nil) != test.ok {
-			t.Errorf("push to %s with %s: %s", test.ref, test.token, out)
-		}
-	}
-	if got := s.Ref("acme/site", "refs/pull/2/head"); got == p.Head || got != s.Pull("acme/site", 2).Head {
-		t.Errorf("refs/pull/2/head did not follow: %s", got)
-	}
-	pull := c.rest(200, "GET", "/repos/acme/site/pulls/2", nil)
-	if at(pull, "maintainer_can_modify") != true || at(pull, "head", "repo", "full_name") != "carol/site" {
-		t.Errorf("%v", at(pull, "head"))
-	}
-	s.DeleteRepository("carol/site")
-	pull = c.rest(200, "GET", "/repos/acme/site/pulls/2", nil)
-	if at(pull, "head", "repo") != nil || at(pull, "head", "sha") == nil {
-		t.Errorf("a deleted fork is %v", at(pull, "head", "repo"))
-	}
-	data, errors := c.graphql(conversation, variables("number", 2))
-	if got := at(data, "repository", "pullRequest", "headRepository"); got != nil || errors != nil {
-		t.Errorf("a deleted fork is %v in GraphQL, %v", got, errors)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	s, c := site(t)
-	before := s.Ref("acme/site", "refs/heads/main")
-	merge := s.Merge("acme/site", 1, "ada", "squash")
-	if got := s.Git("acme/site", "rev-list", "--parents", "-1", "main"); got != merge+" "+before {
-		t.Errorf("main is %s", got)
-	}
-	pull := c.rest(200, "GET", "/repos/acme/site/pulls/1", nil)
-	if at(pull, "merged") != true || at(pull, "state") != "closed" || at(pull, "merge_commit_sha") != merge {
-		t.Errorf("merged %v, %v, %v", at(pull, "merged"), at(pull, "state"), at(pull, "merge_commit_sha"))
 	}
 }

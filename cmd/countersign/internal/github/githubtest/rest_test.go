@@ -19,6 +19,8 @@ func TestOperations(t *testing.T) {
 	s.Review(NewComment{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
 	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "bob"})
 	file := s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "bundle", Files: map[string]string{"a": "b"}})
+	old := s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "old", Expired: true})
+	s.Repository(NewRepository{Name: "acme/secret", Private: true})
 	push := s.AddRuleset("acme/site", Ruleset{Name: "paths", Target: "push", Rules: []map[string]any{
 		{"type": "file_path_restriction", "parameters": map[string]any{"restricted_file_paths": []string{".github/**"}}},
 	}})
@@ -37,6 +39,8 @@ func TestOperations(t *testing.T) {
 		{c.token, "GET", repo, nil, 200},
 		{"", "GET", repo, nil, 200},
 		{"wrong", "GET", repo, nil, 401},
+		{s.Token("bob"), "GET", "/repos/acme/secret", nil, 404},
+		{"", "GET", "/repos/acme/secret", nil, 404},
 		{c.token, "GET", "/repos/acme/other", nil, 404},
 		{c.token, "GET", repo + "/branches/main", nil, 200},
 		{c.token, "GET", repo + "/branches/none", nil, 404},
@@ -79,12 +83,15 @@ func TestOperations(t *testing.T) {
 		{s.Token("bob"), "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, other.ID), map[string]any{"body": "y"}, 403},
 		{ada, "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), map[string]any{"body": "y"}, 200},
 		{c.token, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 201},
+		{c.token, "POST", repo + "/check-runs", map[string]any{"name": "x", "head_sha": strings.Repeat("0", 40)}, 422},
 		{ada, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 403},
 		{c.token, "GET", repo + "/commits/fix/check-runs?check_name=countersign", nil, 200},
 		{c.token, "GET", repo + "/commits/heads%2Ffix/check-runs", nil, 200},
 		{c.token, "GET", repo + "/actions/runs?per_page=1&status=completed", nil, 200},
 		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d/artifacts?name=bundle", repo, run), nil, 200},
 		{ada, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 200},
+		{c.token, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, old), nil, 410},
+		{"", "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 401},
 		{c.token, "GET", repo + "/actions/workflows/relay.yml", nil, 200},
 		{c.token, "GET", repo + "/actions/workflows/none.yml", nil, 404},
 		{c.token, "GET", repo + "/pages", nil, 200},
@@ -95,6 +102,21 @@ func TestOperations(t *testing.T) {
 		status, body, _ := c.as(test.token).send(test.method, s.API()+test.path, bodyOf(test.body))
 		if status != test.status {
 			t.Errorf("%s %s = %d, want %d: %.200s", test.method, test.path, status, test.status, body)
+		}
+	}
+}
+
+// The store has another name than the API: the token is not for it, and its own signature is.
+func TestDownload(t *testing.T) {
+	s, c := site(t)
+	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "propose", Path: ".github/workflows/propose.yml", Event: "pull_request", HeadBranch: "fix", By: "ada"})
+	file := fmt.Sprintf("%s/_download/%d", s.URL, s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "bundle", Files: map[string]string{"a.json": "{}"}}))
+	for _, test := range []struct {
+		token, query string
+		status       int
+	}{{"", "?signature=good", 200}, {c.token, "?signature=good", 400}, {"", "", 403}} {
+		if status, body, _ := c.as(test.token).send("GET", file+test.query, nil); status != test.status {
+			t.Errorf("%+v: %d %s", test, status, body)
 		}
 	}
 }

@@ -37,23 +37,10 @@ func TestTrimDescriptions(t *testing.T) {
 	if *openAPI == "" || *schema == "" {
 		t.Skip("-openapi and -graphql name no descriptions")
 	}
-	file := func(name string) []byte {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	list := func(name string) []string {
-		return strings.Split(strings.TrimSpace(string(file(filepath.Join("testdata", name)))), "\n")
-	}
-	var whole jsonObject
-	if err := json.Unmarshal(file(*openAPI), &whole); err != nil {
-		t.Fatal(err)
-	}
-	rest, err1 := trimREST(whole, list("rest.txt"))
-	events, err2 := trimEvents(whole, list("events.txt"))
-	table, err3 := trimGraphQL(string(file(*schema)), list("types.txt"))
+	whole := decoded(t, *openAPI)
+	rest, err1 := trimREST(whole, listed(t, "rest.txt"))
+	events, err2 := trimEvents(whole, listed(t, "events.txt"))
+	table, err3 := trimGraphQL(read(t, *schema), listed(t, "types.txt"))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +49,41 @@ func TestTrimDescriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestTrimmed: what is kept is what the lists name, and there is no more to cut.
+func TestTrimmed(t *testing.T) {
+	kept := decoded(t, filepath.Join("testdata", "rest.json"))
+	rest, err := trimREST(kept, listed(t, "rest.txt"))
+	if again := compactJSON(rest); err != nil || again != compactJSON(decoded(t, filepath.Join("testdata", "rest.json"))) {
+		t.Errorf("rest.json: %v", err)
+	}
+	table := read(t, filepath.Join("testdata", "schema.graphql"))
+	if again, err := trimGraphQL(table, listed(t, "types.txt")); err != nil || again != table {
+		t.Errorf("schema.graphql: %v", err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func decoded(t *testing.T, name string) (whole jsonObject) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, name)), &whole); err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+func listed(t *testing.T, name string) []string {
+	t.Helper()
+	return strings.Split(strings.TrimSpace(read(t, filepath.Join("testdata", name))), "\n")
 }
 
 type jsonObject = map[string]any
