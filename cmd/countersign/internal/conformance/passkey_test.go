@@ -1,36 +1,8 @@
 package conformance
 
 import (
-	"strings"
-
 	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
-
-// passkeyPolicies are what names the page that may ask a passkey.
-func passkeyPolicies(g *generator) {
-	g.in("file")
-	const twin = "a page that asks passkeys"
-	file := func(origin string) m { return m{"file": Bytes("version: 1\napprovals: {passkeys: " + origin + "}\n")} }
-	for _, c := range [][2]string{
-		{"", `https://acme.github.io`}, {", at a port", `https://ada.example.org:8443`}, {" on this machine", `http://localhost:8080`}, {", with a minus", `https://a-b.c-d.example`},
-	} {
-		note, origin := c[0], c[1]
-		want := canonicalPolicy(`"permission"`, `"passkeys":"`+origin+`","permission"`)
-		g.good("file", "Y-6 Y-20", twin+note, file(origin), m{"policy": want, "sha256": sumOf(want)})
-	}
-	for _, origin := range []string{
-		`""`, "true", "acme.github.io", "http://acme.github.io", "https://acme.github.io/", "https://acme", "https://ACME.github.io", "https://10.0.0.1", "https://acme.github.io:0", "https://acme.github.io:123456",
-		"https://-a.example.org", "https://a-.example.org", "https://a..example.org", "https://a.example.o", "https://user@a.example.org", "https://localhost", "http://localhost/", "[https://acme.github.io]", "https://a.example.org.", "https://" + strings.Repeat("a.", 95) + "org",
-	} {
-		g.bad("file", "Y-6", "a page that asks passkeys: "+origin[:min(len(origin), 40)], twin, file(origin))
-	}
-	g.in("tighten")
-	tighten := func(note, first, want string) {
-		g.good("tighten", "Y-25", "tightened: "+note, m{"default": first, "base": `approvals: {passkeys: "https://b.example.org"}`}, m{"policy": want, "sha256": sumOf(want)})
-	}
-	tighten("passkeys of the branch do not matter", "{}", canonicalPolicy())
-	tighten("passkeys of the first stay", `approvals: {passkeys: "https://a.example.org"}`, canonicalPolicy(`"permission"`, `"passkeys":"https://a.example.org","permission"`))
-}
 
 // passkeyDecisions are decisions by passkeys: as they are, and with each part of one wrong.
 func passkeyDecisions(g *generator) {

@@ -7,7 +7,6 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"math/big"
 	"os"
 	"slices"
@@ -24,9 +23,6 @@ func init() { generators["signature"] = signatureVectors }
 
 func signatureVectors(g *generator) {
 	sshsigs(g)
-	signerLines(g)
-	keyDetails(g)
-	statements(g)
 	decisions(g)
 	passkeyDecisions(g)
 }
@@ -253,43 +249,6 @@ func mpint(n *big.Int) []byte {
 	return b
 }
 
-func signerLines(g *generator) {
-	g.in("line")
-	key := teststand.Ed25519(1)
-	line := func(text string) m { return m{"line": text} }
-	good := func(requires, note, text string, values m) {
-		g.t.Helper()
-		g.good("line", requires, note, line(text), merge(m{"key_fingerprint": key.Fingerprint()}, values).(m))
-	}
-	const plain = "a line with a name and a key"
-	bad := func(requires, note, text string) {
-		g.t.Helper()
-		g.bad("line", requires, "line: "+note, plain, line(text))
-	}
-	p := key.Public
-	fields := strings.Fields(p)
-	good("S-40 S-41 S-47", plain, "ada@example.org "+p, m{"principals": []any{"ada@example.org"}})
-	good("S-41", "a comment", "ada@example.org "+p+" Ada's laptop", m{"principals": []any{"ada@example.org"}})
-	good("S-40", "blanks before", " \tada "+p, m{"principals": []any{"ada"}})
-	good("S-41", "tabs between", "ada\t"+fields[0]+"\t "+fields[1], m{"principals": []any{"ada"}})
-	good("S-42", "several names", "ada,github:ada,*@example.org,!eve@example.org "+p, m{"principals": []any{"ada", "github:ada", "*@example.org", "!eve@example.org"}})
-	good("S-42", "names in quotes", `"ada,bea" `+p, m{"principals": []any{"ada", "bea"}})
-	good("S-42", "a name in quotes with a space inside", `"ada lovelace" `+p, m{"principals": []any{"ada lovelace"}})
-	good("S-43 S-44", "all options", `ada namespaces="git,countersign-*",valid-after="20260105Z",valid-before="20270105120000Z" `+p, m{"principals": []any{"ada"}, "valid_after": "2026-01-05T00:00:00Z", "valid_before": "2027-01-05T12:00:00Z"})
-	good("S-43", "an option in another case", `ada NameSpaces="git" `+p, m{"principals": []any{"ada"}})
-	good("S-44", "times without a zone", `ada valid-after="20260105",valid-before="202701051200" `+p, m{"valid_after": "2026-01-05T12:00:00Z", "valid_before": "2027-01-04T22:00:00Z"})
-	good("S-44", "a leap day", `ada valid-after="20280229Z" `+p, m{"valid_after": "2028-02-29T00:00:00Z"})
-	for _, c := range []struct{ requires, note, text string }{
-		{"S-40", "an empty one", ""}, {"S-40", "a comment", "# ada " + p}, {"S-40", "an authority", `ada cert-authority ` + p}, {"S-41", "without a key", "ada"}, {"S-41", "without the key's bytes", "ada ssh-ed25519"}, {"S-41", "without names", p}, {"S-41 S-22", "a key of another type", "ada ssh-dss " + fields[1]}, {"S-41", "a key that is no base64", "ada ssh-ed25519 x" + fields[1]},
-		{"S-41", "a key that is called another type", "ada ecdsa-sha2-nistp256 " + fields[1]}, {"S-41 S-24", "a key with a byte more", "ada ssh-ed25519 " + base64.StdEncoding.EncodeToString(append(publicOf(madeUp), 0))}, {"S-41 U-3", "a character that is not printable", "ada\u200b " + p}, {"S-41 U-2", "a Hangul filler", "ada\u3164 " + p}, {"S-41", "a control character in the comment", "ada " + p + " \x1b[2J"}, {"S-40", "two lines", "ada " + p + "\nbea " + p},
-		{"S-42", "an empty name", "ada,,bea " + p}, {"S-42", "a comma at the end", "ada, " + p}, {"S-42", "a quote inside", `ada"b" ` + p}, {"S-42", "a quote that is not closed", `"ada ` + p}, {"S-42", "no blank behind the quote", `"ada"` + p}, {"S-42", "a blank around a name", `"ada, bea" ` + p}, {"S-42", "a negated name alone", "!ada " + p}, {"S-42", "nobody is left", "ada,!* " + p},
-		{"S-43", "an unknown option", `ada verify-required ` + p}, {"S-43", "an option twice", `ada namespaces="git",namespaces="x" ` + p}, {"S-43", "a value without quotes", "ada namespaces=git " + p}, {"S-43", "an option without a value", "ada namespaces " + p}, {"S-43", "a comma behind the options", `ada namespaces="git", ` + p}, {"S-43", "a backslash in a value", `ada namespaces="g\it" ` + p}, {"S-43", "an empty namespace", `ada namespaces="" ` + p},
-		{"S-43", "valid-before that is not after valid-after", `ada valid-after="20260105Z",valid-before="20260105Z" ` + p}, {"S-44", "a time that does not exist", `ada valid-after="20260230Z" ` + p}, {"S-44", "a time with an hour alone", `ada valid-after="2026010512Z" ` + p}, {"S-44", "a time of RFC 3339", `ada valid-after="2026-01-05T00:00:00Z" ` + p}, {"S-44", "a time with a small z", `ada valid-after="20260105z" ` + p}, {"S-43", "an empty time", `ada valid-after="" ` + p}, {"S-44", "a time before 1970", `ada valid-before="00010101Z" ` + p},
-	} {
-		bad(c.requires, c.note, c.text)
-	}
-}
-
 // statement is one that vectors change.
 func statement() approval.SignedDecision {
 	id := strings.Repeat("ab", 32)
@@ -297,102 +256,6 @@ func statement() approval.SignedDecision {
 		Schema: approval.DecisionSchema, PullRequest: 0, TransactionID: "tx_01KE5PJ800AAAAAAAAAAAAAAAA", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve,
 		Fingerprints: []string{"patchset:" + id}, Reason: "", DecidedAt: "2026-01-05T12:00:00Z", Shown: "sha256:" + strings.Repeat("cd", 32),
 		Proposers: []ledger.Actor{{Kind: "bot", ID: "7", Login: "agent[bot]"}}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: strings.Repeat("1", 40), SHA256: "sha256:" + strings.Repeat("ef", 32)},
-	}
-}
-
-func statements(g *generator) {
-	g.in("statement")
-	id := strings.Repeat("ab", 32)
-	plain := string(statement().Bytes())
-	ask := func(text string) m { return m{"statement": Bytes(text)} }
-	const twin = "a statement"
-	g.good("statement", "S-1 S-2 J-13 J-14 J-15", twin, ask(plain), m{"decision": "approve", "decided_at": "2026-01-05T12:00:00Z", "fingerprints": []string{"patchset:" + id}})
-	changed := func(change func(*approval.SignedDecision)) string {
-		s := statement()
-		change(&s)
-		return string(s.Bytes())
-	}
-	repository := &ledger.Repository{ID: "1", Name: "acme/app"}
-	g.good("statement", "S-1", "a statement of a pull request", ask(changed(func(s *approval.SignedDecision) { s.PullRequest, s.Repository = 12, repository })), nil)
-	g.good("statement", "S-1 U-4", "a statement with a reason of 500 characters", ask(changed(func(s *approval.SignedDecision) { s.Reason = strings.Repeat("é", 500) })), nil)
-	g.good("statement", "S-2", "a statement of all fingerprints", ask(changed(func(s *approval.SignedDecision) {
-		s.Fingerprints = []string{"patchset:" + id, "protected:patchset:" + id, "secret:patchset:" + id}
-	})), nil)
-	g.good("statement", "S-2", "a statement that breaks the glass", ask(changed(func(s *approval.SignedDecision) { s.Decision, s.Reason = approval.BreakGlass, "it burns" })), nil)
-	g.good("statement", "S-1", "a denial", ask(changed(func(s *approval.SignedDecision) { s.Decision, s.Reason = ledger.Deny, "no" })), nil)
-	bad := func(requires, note, text string) {
-		g.t.Helper()
-		g.bad("statement", requires, "statement: "+note, twin, ask(text))
-	}
-	swap := func(from, to string) string {
-		if !strings.Contains(plain, from) {
-			panic(from)
-		}
-		return strings.Replace(plain, from, to, 1)
-	}
-	bad("S-1 J-10", "without its LF", strings.TrimSuffix(plain, "\n"))
-	bad("S-1 J-10", "with two LF", plain+"\n")
-	bad("S-1 J-10", "with a space", swap(`{"base`, `{ "base`))
-	bad("J-13", "a member more", swap(`"shown"`, `"risks":"x","shown"`))
-	bad("J-13", "a member in another case", swap(`"reason"`, `"Reason"`))
-	bad("J-14", "a member less", swap(`"reason":"",`, ""))
-	bad("J-14", "an optional member that is empty", swap(`"reason":"",`, `"reason":"","repository":null,`))
-	bad("J-15", "a number as text", swap(`"pull_request":0`, `"pull_request":"0"`))
-	bad("J-15", "a number with a fraction", swap(`"pull_request":0`, `"pull_request":0.5`))
-	bad("J-15", "null for a text", swap(`"reason":""`, `"reason":null`))
-	bad("J-15", "a lone surrogate", swap(`"reason":""`, `"reason":"\ud800"`))
-	bad("S-1", "of version 1", swap("decision/2", "decision/1"))
-	bad("S-1 U-6", "of version 3", swap("decision/2", "decision/3"))
-	bad("S-1", "of an unknown schema", swap("countersign/decision/2", "x"))
-	whole := strings.Repeat("1", 40) // of the Policy
-	for _, c := range [][3]string{
-		{"without proposers", `"proposers":[{"id":"7","kind":"bot","login":"agent[bot]"}],`, ""}, {"proposers that are null", `[{"id":"7","kind":"bot","login":"agent[bot]"}]`, "null"}, {"without who asked", `"requested_by":[],`, ""}, {"who asked is null", `"requested_by":[]`, `"requested_by":null`},
-		{"without its Policy", `"policy":{"commit":"` + whole + `","sha256":"sha256:` + strings.Repeat("ef", 32) + `"},`, ""}, {"a Policy without its hash", `,"sha256":"sha256:` + strings.Repeat("ef", 32) + `"}`, "}"}, {"a Policy with a member more", `{"commit":`, `{"by":"x","commit":`},
-	} {
-		bad("S-1 J-14", c[0], swap(c[1], c[2]))
-	}
-	bad("S-1", "who asked as texts", swap(`"requested_by":[]`, `"requested_by":["bob"]`))
-	g.good("statement", "S-1 E-14", "a statement that names several", ask(changed(func(s *approval.SignedDecision) {
-		s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, ledger.Actor{Kind: "user", ID: "9", Login: "ada"})
-		s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "actions.sender"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "rpc"}}
-	})), nil)
-	g.good("statement", "S-1", "a statement with extra", ask(changed(func(s *approval.SignedDecision) { s.Extra = json.RawMessage(`{"weather":"rain"}`) })), nil)
-	bad("J-13", "extra that is empty", swap(`"fingerprints"`, `"extra":{},"fingerprints"`))
-	bad("U-6", "that needs a newer version", swap(`"policy"`, `"needs_version":"1.1","policy"`))
-	for _, c := range []struct {
-		requires, note string
-		change         func(*approval.SignedDecision)
-	}{
-		{"S-1", "a pull request without its repository", func(s *approval.SignedDecision) { s.PullRequest = 1 }}, {"S-1", "a negative pull request", func(s *approval.SignedDecision) { s.PullRequest, s.Repository = -1, repository }}, {"S-1", "a repository without an id", func(s *approval.SignedDecision) { s.PullRequest, s.Repository = 1, &ledger.Repository{Name: "a/b"} }},
-		{"S-1", "no transaction", func(s *approval.SignedDecision) { s.TransactionID = "" }}, {"S-1", "no base", func(s *approval.SignedDecision) { s.BaseCommit = "" }}, {"S-1", "another decision", func(s *approval.SignedDecision) { s.Decision = "Approve" }}, {"S-1", "an empty decision", func(s *approval.SignedDecision) { s.Decision = "" }},
-		{"S-1 U-4", "a reason of two lines", func(s *approval.SignedDecision) { s.Reason = "a\nb" }}, {"S-1 U-4", "a reason with two spaces", func(s *approval.SignedDecision) { s.Reason = "a  b" }}, {"S-1 U-4", "a reason that ends in a space", func(s *approval.SignedDecision) { s.Reason = "a " }}, {"S-1 U-4", "a reason of 501 characters", func(s *approval.SignedDecision) { s.Reason = strings.Repeat("a", 501) }},
-		{"S-1 U-3 U-4", "a reason with what is not visible", func(s *approval.SignedDecision) { s.Reason = "a\u200bb" }}, {"S-1 U-4", "a reason with U+FFFD", func(s *approval.SignedDecision) { s.Reason = "a\ufffdb" }}, {"S-1 U-3", "a reason with a blank of Braille", func(s *approval.SignedDecision) { s.Reason = "\u2800" }}, {"S-1 U-3", "a reason with an object character", func(s *approval.SignedDecision) { s.Reason = "\ufffc" }},
-		{"S-1", "a time with an offset", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:00:00+00:00" }}, {"S-1", "a time with fractions", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05T12:00:00.0Z" }}, {"S-1", "a time that does not exist", func(s *approval.SignedDecision) { s.DecidedAt = "2026-02-30T12:00:00Z" }}, {"S-1", "a leap second", func(s *approval.SignedDecision) { s.DecidedAt = "2016-12-31T23:59:60Z" }}, {"S-1", "no time", func(s *approval.SignedDecision) { s.DecidedAt = "" }}, {"S-1", "a time in small letters", func(s *approval.SignedDecision) { s.DecidedAt = "2026-01-05t12:00:00z" }},
-		{"S-1", "nothing that was shown", func(s *approval.SignedDecision) { s.Shown = "" }}, {"S-1", "a hash in upper case", func(s *approval.SignedDecision) { s.Shown = "sha256:" + strings.Repeat("CD", 32) }},
-		{"S-1", "nobody who proposed it", func(s *approval.SignedDecision) { s.Proposers = []ledger.Actor{} }}, {"S-1", "a proposer without an id", func(s *approval.SignedDecision) { s.Proposers[0].ID = "" }}, {"S-1", "a proposer without a kind", func(s *approval.SignedDecision) { s.Proposers[0].Kind = "" }}, {"S-1", "a proposer twice", func(s *approval.SignedDecision) { s.Proposers = append(s.Proposers, s.Proposers[0]) }},
-		{"S-1", "proposers out of order", func(s *approval.SignedDecision) {
-			s.Proposers = []ledger.Actor{{Kind: "user", ID: "9", Login: "ada"}, {Kind: "user", ID: "10", Login: "bob"}}
-		}},
-		{"S-1 E-14", "who asked, by an unknown source", func(s *approval.SignedDecision) {
-			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "mail"}}
-		}}, {"S-1 E-14", "who asked, without a name", func(s *approval.SignedDecision) {
-			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user"}, Source: "flag"}}
-		}}, {"S-1 E-14", "who asked, out of order", func(s *approval.SignedDecision) {
-			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "rpc"}, {Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}}
-		}},
-		{"S-1", "a Policy without a commit", func(s *approval.SignedDecision) { s.Policy.Commit = "" }}, {"S-1", "a Policy whose hash is none", func(s *approval.SignedDecision) { s.Policy.SHA256 = strings.Repeat("ef", 32) }},
-		{"S-2", "no fingerprint", func(s *approval.SignedDecision) { s.Fingerprints = []string{} }}, {"S-2", "a fingerprint twice", func(s *approval.SignedDecision) { s.Fingerprints = append(s.Fingerprints, s.Fingerprints[0]) }}, {"S-2", "fingerprints out of order", func(s *approval.SignedDecision) { s.Fingerprints = []string{"secret:patchset:" + id, "patchset:" + id} }},
-		{"S-2 P-41", "a fingerprint that is short", func(s *approval.SignedDecision) { s.Fingerprints = []string{"patchset:" + id[1:]} }}, {"S-2 P-41", "a fingerprint of another kind", func(s *approval.SignedDecision) { s.Fingerprints = []string{"other:patchset:" + id} }}, {"S-2", "fingerprints of two patches", func(s *approval.SignedDecision) {
-			s.Fingerprints = []string{"patchset:" + id, "patchset:" + strings.Repeat("cd", 32)}
-		}},
-		{"S-2", "glass that is broken without a reason", func(s *approval.SignedDecision) { s.Decision = approval.BreakGlass }}, {"S-2", "glass that is broken for a secret", func(s *approval.SignedDecision) {
-			s.Decision, s.Reason, s.Fingerprints = approval.BreakGlass, "x", []string{"secret:patchset:" + id}
-		}},
-		{"S-2", "glass that is broken for two", func(s *approval.SignedDecision) {
-			s.Decision, s.Reason, s.Fingerprints = approval.BreakGlass, "x", []string{"patchset:" + id, "secret:patchset:" + id}
-		}},
-	} {
-		bad(c.requires, c.note, changed(c.change))
 	}
 }
 
