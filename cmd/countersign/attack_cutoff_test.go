@@ -74,28 +74,6 @@ func (a *attack) tellsEnd(again []string, status, said string) {
 	a.wantState("once more", done)
 }
 
-// T61: a settle that cannot read the conversation says so, also where a proposal
-// has taken another one's place.
-func TestT61UnreadAfterSuperseding(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	old := a.tx
-	a.proposes("hello, everybody")
-	if got := a.status(old); got != "superseded" {
-		t.Fatalf("the first proposal is %s", got)
-	}
-	a.clone()
-	a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1})
-	code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
-	if code != console.ExitIO || !strings.Contains(stderr, "500") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
-	a.s.Heal()
-	a.says("ada", "/deny "+a.fingerprint)
-	a.settle(console.ExitDenied, "--no-gate")
-}
-
 // A check that passed is taken back by the next settle after one that recorded a
 // denial of the pull request's own diff and was cut off, on whatever event, and by the
 // sweep.

@@ -67,25 +67,6 @@ const (
 	broken = report.CheckFailure
 )
 
-func TestT10AuthorsOfTheDiff(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	a.person("dan", "admin")
-	a.says("bob", "/approve "+a.fingerprint)
-	a.reviews("bob", "APPROVED", "")
-	a.guards(asks, "its author is the proposer")
-	a.pushes("dan", "topic", "more.txt", "more\n") // a committer
-	a.guards(asks)
-	a.reviews("dan", "APPROVED", "")
-	a.says("dan", "/approve "+a.fingerprint)
-	a.reviews("eve", "APPROVED", "")
-	a.guards(asks, "its author is the proposer", "has read permission, write needed")
-	a.reviews("ada", "APPROVED", "nice")
-	a.guards(passes)
-	a.audits()
-}
-
 // A runner whose clock is ahead of the forge's takes the forge's time, by which answers are dated.
 func TestT56RunnerAhead(t *testing.T) {
 	long(t)
@@ -96,26 +77,6 @@ func TestT56RunnerAhead(t *testing.T) {
 	a.guards(asks)
 	a.s.SetNow(func() time.Time { return time.Now().Add(3 * time.Second) })
 	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED"})
-	a.guards(passes)
-	a.audits()
-}
-
-func TestT04PushTakesGreenBack(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	reviewed := a.s.Pull(site, a.pr).Head
-	a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	a.pushes("bob", "topic", "feature.txt", "backdoor\n")
-	if got := a.check("countersign", a.s.Pull(site, a.pr).Head); got.Conclusion != "" {
-		t.Errorf("the new head has a check: %+v", got)
-	}
-	a.guards(asks, "is of another commit")
-	a.says("ada", "/approve "+a.fingerprint[:len(a.fingerprint)-1]+"0")
-	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Commit: reviewed})
-	a.guards(asks, "names another patch", "is of another commit")
-	a.reviews("ada", "APPROVED", "")
 	a.guards(passes)
 	a.audits()
 }

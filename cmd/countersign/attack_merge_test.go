@@ -23,43 +23,6 @@ func (a *attack) explains(commit string, want int) string {
 	return stdout
 }
 
-func TestT06Merged(t *testing.T) {
-	long(t)
-	for _, how := range []string{"merge", "squash"} {
-		if how == "merge" && !everything() { // which is the plainest
-			continue
-		}
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			a := newGuard(t, "")
-			a.reviews("ada", "APPROVED", "")
-			a.guards(passes)
-			a.pushes("ada", "main", "other.txt", "meanwhile\n")
-			commit := a.s.Merge(site, a.pr, "ada", how)
-			a.happens(githubtest.Event{Name: "pull_request_target", Action: "closed", Number: a.pr})
-			a.settle(0)
-			if got := a.status(a.tx); got != "completed" {
-				t.Errorf("%s is %s", a.tx, got)
-			}
-			if out := a.explains(commit, 0); !strings.Contains(out, a.tx) {
-				t.Errorf("%s", out)
-			}
-			// Of the branch, the push to main is what nothing accounts for.
-			code, out, stderr := a.run("audit", "--branch", "origin/main")
-			want := fmt.Sprintf("  explained %.12s ", commit)
-			line := out[max(0, strings.Index(out, want)):]
-			line, _, _ = strings.Cut(line, "\n")
-			if code != console.ExitFailed || !strings.HasPrefix(line, want) || !strings.Contains(line, ": approved pull request, "+a.tx+", by accounts of the forge") || strings.Count(out, "  unexplained ") != 1 {
-				t.Errorf("audit --branch: %d, %s%s", code, out, stderr)
-			}
-			if parts := strings.Count(out, fmt.Sprintf("approved pull request, %s, as part of %.12s, ", a.tx, commit)); (parts > 0) != (how == "merge") {
-				t.Errorf("%d commits are a part of the merge:\n%s", parts, out)
-			}
-			a.audits()
-		})
-	}
-}
-
 // T06: what was merged is the approved change on whatever main had by then, as one commit or
 // several: also where other lines of a file have changed, and in a clone without old files.
 func TestT06MergedOnMain(t *testing.T) {
@@ -122,40 +85,6 @@ func (h *hub) opens(branch string) int {
 	return h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: branch}).Number
 }
 
-// T61: whatever cannot be read after the merge ends the run and not the transaction; the next
-// run that reads all of it completes it.
-func TestT61MergedAndUnread(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	for name, fault := range map[string]githubtest.Fault{
-		"git":                     {Path: "/acme/site", Status: 502},
-		"the API":                 {Path: "/api/", Status: 502, Times: -1},
-		"the commit of the merge": {Contains: "mergeCommit", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest.mergeCommit"},
-	} {
-		a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
-		a.guards(asks)
-		a.reviews("ada", "APPROVED", "")
-		a.guards(passes)
-		a.s.Merge(site, a.pr, "bob", "squash")
-		for skip := 0; a.status(a.tx) != "completed"; skip++ {
-			if got := a.status(a.tx); got != "proposed" || skip > 100 {
-				t.Fatalf("%s: %s is %s after %d requests:\n%s", name, a.tx, got, skip, a.comment())
-			}
-			fault.Skip = skip
-			a.clone()
-			a.s.Fail(fault)
-			code, _, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr))
-			a.s.Heal()
-			if got := a.status(a.tx); code != 0 && code != console.ExitIO || code == 0 && got != "completed" {
-				t.Errorf("%s: after %d requests: exit code %d, and it is %s: %s", name, skip, code, got, stderr)
-			}
-		}
-		a.pr = a.opens(strings.ReplaceAll(name, " ", "-"))
-	}
-	a.audits()
-}
-
 func TestT06MergedWithoutApproval(t *testing.T) {
 	t.Parallel()
 	a := newGuard(t, "")
@@ -189,60 +118,6 @@ func TestT56MergedAndApprovedLater(t *testing.T) {
 		if !strings.Contains(out, "was approved at ") || !strings.Contains(out, ", and merged at ") || (command[0] == "evidence") != strings.Contains(out, `{"code":"approved_late"`) {
 			t.Errorf("%v: %s%s", command, out, stderr)
 		}
-	}
-}
-
-// What was merged is not what was approved: the head moved right before.
-func TestT04PushBeforeTheMerge(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	a.pushes("bob", "topic", "feature.txt", "backdoor\n")
-	commit := a.s.Merge(site, a.pr, "bob", "merge")
-	a.settle(0)
-	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "what was merged is not exactly that") {
-		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
-	}
-	a.explains(commit, console.ExitFailed)
-	for _, c := range a.s.CheckRuns(site, a.s.Pull(site, a.pr).Head) {
-		if c.Conclusion == passes {
-			t.Errorf("%s passes on what nobody approved", c.Name)
-		}
-	}
-}
-
-// queued puts a commit into the merge queue, and its event.
-func (a *attack) queued(files map[string]string) string {
-	a.Helper()
-	main := a.s.Ref(site, "refs/heads/main")
-	branch := fmt.Sprintf("gh-readonly-queue/main/pr-%d-%s", a.pr, main)
-	commit := a.s.Push(githubtest.NewCommit{Repository: site, Branch: branch, By: "ada", Message: "queue", Files: files})
-	a.happens(githubtest.Event{Name: "merge_group", Action: "checks_requested", Commit: commit, Number: a.pr})
-	return commit
-}
-
-func TestT06MergeQueue(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	honest := map[string]string{"feature.txt": "feature\n"}
-	commit := a.queued(honest)
-	a.run("settle")
-	if got := a.check("countersign", commit).Conclusion; got != asks {
-		t.Errorf("unapproved: %q", got)
-	}
-	a.reviews("ada", "APPROVED", "")
-	a.run("settle")
-	if got := a.check("countersign", commit).Conclusion; got != passes {
-		t.Errorf("approved: %q", got)
-	}
-	a.pushes("ada", "main", "other.txt", "meanwhile\n")
-	commit = a.queued(map[string]string{"feature.txt": "feature\n", "greet.txt": "backdoor\n"})
-	code, stdout, stderr := a.run("settle", "--json")
-	if got := a.check("countersign", commit); got.Conclusion != broken || code == 0 || !strings.Contains(got.Summary, "nobody was asked about") {
-		t.Errorf("another patch: %d %+v %s%s", code, got, stdout, stderr)
 	}
 }
 

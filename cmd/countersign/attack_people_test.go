@@ -47,22 +47,6 @@ func TestT08T10T65WhoDoesNotCount(t *testing.T) {
 	a.approves("max")
 }
 
-func TestT09AccessLost(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, twoApprovals)
-	a.says("ada", "/approve "+a.fingerprint)
-	a.waits()
-	a.s.Role(site, "ada", "read")
-	a.says("bob", "/approve "+a.fingerprint)
-	a.waits("has read permission, write needed")
-	a.s.Role(site, "ada", "none")
-	a.waits("write needed")
-	a.s.Role(site, "ada", "write")
-	a.settle(0, "--no-gate")
-	a.audits()
-}
-
 // With a person's token behind the proposal, that person does not approve it.
 func TestT10ProposerIsAPerson(t *testing.T) {
 	long(t)
@@ -105,17 +89,6 @@ func TestT11LoginReused(t *testing.T) {
 	a.says("bob", line)
 	a.settle(0, "--no-gate") // the new ada and bob
 	a.audits()
-}
-
-// A denial counts from wherever it comes.
-func TestT65DenialThroughAnApp(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.s.Bot("helper[bot]")
-	a.s.Comment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/deny " + a.fingerprint, App: "helper[bot]"})
-	a.says("bob", "/approve "+a.fingerprint)
-	a.isDenied()
 }
 
 func TestT10BreakGlass(t *testing.T) {

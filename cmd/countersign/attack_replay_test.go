@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // A bundle that says where it belongs is refused; one from a fork is its
@@ -37,34 +36,6 @@ func TestT68BundleClaims(t *testing.T) {
 		}
 	}
 	a.untouched()
-}
-
-func TestT68BundleOfAFork(t *testing.T) {
-	long(t)
-	t.Parallel()
-	h := newHub(t)
-	h.s.User("carol")
-	h.s.Fork(site, "carol/site")
-	h.s.Push(githubtest.NewCommit{Repository: "carol/site", Branch: "fix", By: "carol", Files: map[string]string{"fork.txt": "fork\n"}})
-	h.pr = h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "carol", Head: "fix", HeadRepository: "carol/site"}).Number
-	h.s.Role(site, "carol", "write")
-	raw, err := os.ReadFile(h.bundle(greetFix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const path = ".github/workflows/countersign-events.yml"
-	run := h.s.WorkflowRun(githubtest.NewWorkflowRun{Repository: site, HeadRepository: "carol/site", HeadBranch: "fix", Name: "propose", Path: path, Event: "pull_request", By: "carol"})
-	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: pull.BundleName, Files: map[string]string{"bundle.json": string(raw)}})
-	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})
-	code, stdout, stderr := h.run("settle", "--json", "--no-gate") // the event says which pull request
-	var out settled
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != console.ExitPending || out.PullRequest != h.pr || len(out.Transactions) != 1 {
-		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	h.says("carol", "/approve "+out.Transactions[0].Fingerprint)
-	if out := h.settle(console.ExitPending, "--no-gate"); !out.says("its author is the proposer") {
-		t.Errorf("%+v", out)
-	}
 }
 
 // TestT68BundleOfAFile: who asked for what a file hands over is the event's sender, whatever the file says.
@@ -99,29 +70,6 @@ func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
 	if got := a.s.Ref(site, "refs/heads/topic"); got != tip || code != console.ExitPending {
 		t.Errorf("exit code %d, the branch moved from %s to %s: %s%s", code, tip, got, stdout, stderr)
 	}
-}
-
-// A job that is run again does what it did: nothing.
-func TestT64Replayed(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	bundle := a.bundle(greetFix)
-	created := a.says("ada", "/approve "+a.fingerprint)
-	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", ID: created})
-	a.s.Edit(created, "ada", "/deny "+a.fingerprint) // before the job gets to it
-	replay := a.env["GITHUB_EVENT_PATH"]
-	a.isDenied()
-	for range 2 {
-		a.env["GITHUB_EVENT_NAME"], a.env["GITHUB_EVENT_PATH"] = "issue_comment", replay
-		ledger := a.s.Ref(site, "refs/agent/ledger")
-		a.settle(0)
-		a.settle(console.ExitDenied, "--bundle", bundle)
-		if got := a.s.Ref(site, "refs/agent/ledger"); got != ledger {
-			t.Errorf("the ledger moved from %s to %s", ledger, got)
-		}
-	}
-	a.untouched()
 }
 
 // What a propose job holds is enough for nothing.

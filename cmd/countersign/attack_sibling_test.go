@@ -137,29 +137,3 @@ func TestT67Advisory(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// Whatever fails while a diff is judged that nobody approved as it is now, the
-// check does not pass; a settle in which nothing fails puts it right.
-func TestT61FaultWhileGuarding(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	for name, f := range faults {
-		a.pushes("bob", "topic", "feature.txt", fmt.Sprintf("%s %d\n", name, f.at))
-		head := a.s.Pull(site, a.pr).Head
-		f.fault.Skip = f.at - 1
-		a.s.ResetRequests()
-		a.s.Fail(f.fault)
-		a.run("settle", "--pr", fmt.Sprint(a.pr))
-		a.s.Heal()
-		if got := a.check("countersign", head); got.Conclusion == passes {
-			t.Errorf("%s at request %d: %+v", name, f.at, got)
-		}
-		if len(a.s.Requests()) >= f.at {
-			a.guards(asks)
-		}
-	}
-	a.audits()
-}
