@@ -339,6 +339,13 @@ func TestMCPPerson(t *testing.T) {
 	}
 }
 
+// waiting is a call that waits for an hour, and is told so.
+func waiting(id string) *sdk.CallToolParams {
+	params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
+	params.SetProgressToken("mine")
+	return params
+}
+
 // TestMCPPull: what is for a pull request is decided there.
 func TestMCPPull(t *testing.T) {
 	t.Parallel()

@@ -85,40 +85,6 @@ func TestServeAtOnce(t *testing.T) {
 	}
 }
 
-// A client that is gone in the middle of a call leaves a whole ledger, and the
-// call is done or was never begun.
-func TestServeClientGone(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
-	s.respond(id, askedFor(t, s.apply(id)), "approve")
-	s.stop()
-	for _, stdin := range []bool{true, false} { // closed first, or last
-		cmd := s.command("serve", "--stdio")
-		in, err := cmd.StdinPipe()
-		check(t, err)
-		out, err := cmd.StdoutPipe()
-		check(t, err)
-		check(t, cmd.Start())
-		_, err = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":1,"method":"apply/execute","params":{"transactionId":"%s"}}`+"\n", id)
-		check(t, err)
-		if stdin {
-			check(t, in.Close())
-		}
-		check(t, out.Close())
-		if !stdin {
-			check(t, in.Close())
-		}
-		if _, killed := cmd.Wait().(*exec.ExitError); killed && cmd.ProcessState.ExitCode() != console.ExitIO {
-			t.Errorf("the server ended with %v", cmd.ProcessState)
-		}
-	}
-	if s.read("c.txt") != "see\n" || s.validLedger() != 1 {
-		t.Errorf("c.txt is %q", s.read("c.txt"))
-	}
-}
-
 // What a client asks for before it closes its side is done and answered.
 func TestServePipe(t *testing.T) {
 	s := newServed(t, todoFiles)

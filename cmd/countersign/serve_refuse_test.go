@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,26 +68,6 @@ func TestServeClosed(t *testing.T) {
 	}
 	if again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch}); again == id {
 		t.Error("the closed transaction was proposed again")
-	}
-}
-
-// An applied transaction is left alone.
-func TestServeTwice(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := newServed(t, todoFiles)
-	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch}
-	id := s.turn(proposal)
-	if again := s.turn(proposal); again != id {
-		t.Errorf("the same patch is %s, then %s", id, again)
-	}
-	request := askedFor(t, s.apply(id))
-	s.respond(id, request, "approve")
-	s.refused(codeParams, "no open request "+request, "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
-	first := s.apply(id)
-	tip := s.tip()
-	if second := s.apply(id); fmt.Sprint(first) != fmt.Sprint(second) || s.tip() != tip {
-		t.Errorf("%v, then %v", first, second)
 	}
 }
 
@@ -266,48 +245,6 @@ func TestServeUnknown(t *testing.T) {
 	s.refused(codeParams, "has no turn turn_2", "turn/get", obj{"transactionId": id, "turnId": "turn_2"})
 	s.refused(codeParams, `params.decision is "yes"`, "approval/respond", obj{"transactionId": id, "approvalRequestId": "req_1", "decision": "yes"})
 	s.refused(-32601, "Method not found: apply/now", "apply/now", obj{"transactionId": id})
-}
-
-// A client that comes back is told what it missed, once.
-func TestServeResume(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
-	s.stop()
-	s.run(0, "approve", id) // by another program meanwhile
-	seen := len(s.events)
-	for range 2 {
-		s.must("transaction/resume", obj{"transactionId": id, "afterSeq": seen})
-	}
-	s.apply(id)
-	s.stop()
-	if want := s.recorded(id); !slices.Equal(s.events, want) {
-		t.Errorf("told\n%s\nrecorded\n%s", strings.Join(s.events, ""), strings.Join(want, ""))
-	}
-	s.events = nil
-	s.must("transaction/resume", obj{"transactionId": id, "afterSeq": 1000})
-	if len(s.events) > 0 {
-		t.Errorf("told %v", s.events)
-	}
-}
-
-// A failed apply says so, and can be tried again.
-func TestServeApplyFails(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
-	s.respond(id, askedFor(t, s.apply(id)), "approve")
-	s.write("c.txt", "mine\n")
-	s.refused(codeInternal, "Apply failed: 1 file has uncommitted changes: c.txt", "apply/execute", obj{"transactionId": id})
-	if s.read("c.txt") != "mine\n" {
-		t.Error("the file was overwritten")
-	}
-	s.write("c.txt", "c\n")
-	if done := s.apply(id); done["ok"] != true || s.read("c.txt") != "see\n" {
-		t.Errorf("%v", done)
-	}
 }
 
 // A secret that a client sends comes back nowhere, and a patch with one is

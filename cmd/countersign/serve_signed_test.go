@@ -128,25 +128,3 @@ func TestT73ServeSigned(t *testing.T) {
 		t.Error(log)
 	}
 }
-
-// What was signed on a transaction is none on the next one with the same bytes; a denial
-// needs no signature, and one with a bad signature is told so.
-func TestT73ServeSignedAgain(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s, id, statement := signedServed(t)
-	line := approval.SignedLine(adasKey.Signs(statement))
-	s.must("tx/close", obj{"transactionId": id})
-	again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
-	s.apply(again)
-	s.refused(codeParams, "another transaction", "approval/respond", obj{"transactionId": again, "approvalRequestId": "req_1", "decision": "approve", "signature": line})
-	denial := s.statement(again, ledger.Deny)
-	s.refused(codeParams, "do not list", "approval/respond", obj{
-		"transactionId": again, "approvalRequestId": "req_1", "decision": "deny", "signature": approval.SignedLine(evesKey.Signs(denial)),
-	})
-	if said := s.respond(again, "req_1", "deny"); said["verdict"] != "denied" {
-		t.Errorf("a denial without a signature: %v", said)
-	}
-	s.stop()
-	s.run(0, "audit")
-}

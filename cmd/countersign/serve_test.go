@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -225,75 +224,9 @@ func (s *served) recorded(id string) []string {
 
 var todoFiles = map[string]string{"a.go": "package a\n// TODO(bot): x\n", "sub/b.go": "// TODO(bot): y\npackage b\n", "c.txt": "c\n"}
 
-// recommended is the flow of review_apply_resume_v0.md, with every other call
-// that only looks. It returns the transaction.
-func (s *served) recommended() string {
-	s.t.Helper()
-	s.must("system/capabilities", obj{})
-	thread := s.thread()
-	s.must("thread/list", obj{})
-	id := s.turn(obj{"threadId": thread, "input": "remove the markers", "needle": "TODO(bot)", "targetFiles": []string{"a.go", "sub/b.go"}})
-	items := s.must("turn/get", obj{"transactionId": id})["turn"].(map[string]any)["items"].([]any)
-	if len(items) != 2 || items[0].(map[string]any)["type"] != "fileChange" || items[0].(map[string]any)["status"] != "inProgress" {
-		s.t.Errorf("the turn's items are %v", items)
-	}
-	if s.read("a.go") != todoFiles["a.go"] {
-		s.t.Error("the proposal wrote to the workspace")
-	}
-	first, again := askedFor(s.t, s.apply(id)), askedFor(s.t, s.apply(id))
-	if first != again {
-		s.t.Errorf("asked twice: %s, then %s", first, again)
-	}
-	resumed := s.must("transaction/resume", obj{"transactionId": id})
-	if got := resumed["pendingApprovals"].([]any); len(got) != 1 || got[0].(map[string]any)["approval_request_id"] != first {
-		s.t.Errorf("resume tells of %v", got)
-	}
-	if said := s.respond(id, first, "approve"); said["ok"] != true || said["verdict"] != "approved" {
-		s.t.Errorf("respond: %v", said)
-	}
-	done := s.apply(id)
-	if done["ok"] != true || fmt.Sprint(done["appliedFiles"]) != "[a.go sub/b.go]" || !strings.HasPrefix(done["apply_artifact"].(string), "artifacts/") {
-		s.t.Errorf("apply: %v", done)
-	}
-	tx := s.must("transaction/get", obj{"transactionId": id})["transaction"].(map[string]any)
-	if tx["status"] != "completed" || tx["closed"] != true || tx["cwd"] != s.top() || tx["workspace_roots"].([]any)[0] != s.top() {
-		s.t.Errorf("the transaction is %v", tx)
-	}
-	return id
-}
-
 // top is the repository's directory as the program names it.
 func (s *served) top() string {
 	top, err := filepath.EvalSymlinks(s.repo)
 	check(s.t, err)
 	return top
-}
-
-// The recommended flow, once with one server and once with a new one for each
-// call: the ledgers are the same to the byte, and the client was told each event
-// once, as it is in the ledger.
-func TestServeRestarts(t *testing.T) {
-	long(t)
-	t.Parallel()
-	var tips []string
-	for _, restart := range []bool{false, true} {
-		s := newServed(t, todoFiles)
-		s.restart = restart
-		id := s.recommended()
-		s.stop()
-		if want := s.recorded(id); !slices.Equal(s.events, want) {
-			t.Errorf("restart %v: told\n%s\nrecorded\n%s", restart, strings.Join(s.events, ""), strings.Join(want, ""))
-		}
-		if got := s.read("a.go") + s.read("sub/b.go"); got != "package a\npackage b\n" {
-			t.Errorf("the files are %q", got)
-		}
-		if s.validLedger() != 1 {
-			t.Error("not one transaction")
-		}
-		s.run(0, "audit")
-		tips = append(tips, s.tip())
-	}
-	if tips[0] != tips[1] {
-		t.Errorf("the ledger is %s, with restarts %s", tips[0], tips[1])
-	}
 }
