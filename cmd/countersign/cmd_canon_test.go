@@ -9,13 +9,13 @@ import (
 
 func TestCanonVectors(t *testing.T) {
 	raw, err := os.ReadFile("../../pipeline/record/canon/testdata/canonical.json")
-	packCheck(t, err)
+	check(t, err)
 	var cases []struct {
 		Name, Canonical, SHA256 string
 		Input                   string `json:"input_json"`
 		ID                      string `json:"prop_id"`
 	}
-	packCheck(t, json.Unmarshal(raw, &cases))
+	check(t, json.Unmarshal(raw, &cases))
 	for _, c := range cases {
 		for flags, want := range map[string]string{"": c.Canonical, "--hash": c.SHA256, "--id prop": c.ID} {
 			code, out, errs := invokeApp(c.Input, append([]string{"canon", "-"}, strings.Fields(flags)...)...)
@@ -28,7 +28,7 @@ func TestCanonVectors(t *testing.T) {
 
 func TestCanonErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	packCheck(t, os.WriteFile("f", []byte(`{"b":1.0,"a":[]}`), 0o666))
+	check(t, os.WriteFile("f", []byte(`{"b":1.0,"a":[]}`), 0o666))
 	for _, c := range []struct {
 		args []string
 		code int

@@ -16,17 +16,17 @@ func TestVerifyVectors(t *testing.T) {
 		"proposal": "document/testdata/vectors.json",
 	} {
 		raw, err := os.ReadFile("../../pipeline/" + file)
-		packCheck(t, err)
+		check(t, err)
 		var cases []struct {
 			Name     string
 			Input    string `json:"input_json"`
 			Expected map[string]any
 		}
-		packCheck(t, json.Unmarshal(raw, &cases))
+		check(t, json.Unmarshal(raw, &cases))
 		for _, c := range cases {
 			t.Run(noun+"/"+c.Name, func(t *testing.T) {
 				want, err := canon.Line(c.Expected)
-				packCheck(t, err)
+				check(t, err)
 				code, out, errs := invokeApp(c.Input, noun, "verify", "-")
 				exit := 3
 				if c.Expected["ok"] == true {
@@ -62,7 +62,7 @@ func TestVerifyCommands(t *testing.T) {
 		"ids": strings.Replace(hello, "Say hello", "Say hi", 1), "no-patch": `{"operations":[]}`,
 		"surrogate": strings.Replace(onePatch, `"op":"create"`, `"op":"\ud800"`, 1),
 	} {
-		packCheck(t, os.WriteFile(name, []byte(text), 0o666))
+		check(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	for _, c := range []struct {
 		args      string
