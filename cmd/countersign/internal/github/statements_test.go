@@ -18,47 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-func TestStatementsOfThreeKinds(t *testing.T) {
-	w := newWorld(t)
-	head := w.Pull(site, 1).Head
-	said := w.comment("ada", "a word")
-	review := w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "bob", Body: "well", State: "APPROVED"})
-	first := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "why?", Path: "greet.go"})
-	reply := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "eve", Body: "/approve", ReplyTo: first.ID})
-	w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "mallory", Body: "not yet", State: "PENDING"})
-
-	for _, row := range []struct {
-		id   int64
-		want approval.Statement
-	}{
-		{said.ID, approval.Statement{Kind: approval.KindIssueComment, URL: said.URL, Author: w.people["ada"], Body: "a word"}},
-		{review.ID, approval.Statement{Kind: approval.KindReview, URL: review.URL, Author: w.people["bob"], Body: "well", State: "APPROVED", Commit: head}},
-		{first.ID, approval.Statement{Kind: approval.KindReviewComment, URL: first.URL, Author: w.people["ada"], Body: "why?", Commit: head}},
-		{reply.ID, approval.Statement{
-			Kind: approval.KindReviewComment, URL: reply.URL, Author: w.people["eve"], Body: "/approve", Commit: head, ReplyTo: strconv.FormatInt(first.ID, 10),
-		}},
-	} {
-		got := w.statement(row.id)
-		if got.CreatedAt == "" {
-			t.Errorf("%d has no date", row.id)
-		}
-		row.want.ID, row.want.CreatedAt = strconv.FormatInt(row.id, 10), got.CreatedAt
-		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", row.want) {
-			t.Errorf("statement\n%+v, want\n%+v", got, row.want)
-		}
-	}
-	w.client = w.as(w.Token("mallory"))
-	all := w.statements()
-	for _, s := range all {
-		if s.Body == "not yet" {
-			t.Error("a review that is not submitted is told")
-		}
-	}
-	if len(all) == 0 {
-		t.Error("its author reads nothing")
-	}
-}
-
 // T01, T02: that a text was edited is told, whoever did it, and what it was.
 func TestT01T02Edits(t *testing.T) {
 	w := newWorld(t)
