@@ -197,7 +197,7 @@ func (s *schemas) scripts(t *testing.T, files ...string) {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "hub": hubCommand, "repo": repoCommand, "txid": txID, "commit": commitID, "signs": signsCommand, "prints": s.prints,
+			"adds": patchThatAdds, "changes": patchThatChanges, "derive": deriveIDs, "hub": hubCommand, "repo": repoCommand, "txid": txID, "commit": commitID, "signs": signsCommand, "prints": s.prints,
 			"reads": func(ts *testscript.TestScript, _ bool, args []string) {
 				raw := []byte(ts.ReadFile(args[1]))
 				if path.Ext(args[1]) == ".yml" {

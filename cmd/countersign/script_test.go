@@ -143,7 +143,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"countersign": runHere, "derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "typed": typedHint, "visit": visit,
+			"countersign": runHere, "adds": patchThatAdds, "changes": patchThatChanges, "derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "typed": typedHint, "visit": visit,
 		},
 	}
 }
@@ -224,6 +224,23 @@ func plant(ts *testscript.TestScript, neg bool, args []string) {
 		planted := strings.ReplaceAll(ts.ReadFile(file), "@SECRET@", text)
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(planted), 0o666))
 	}
+}
+
+// patchThatAdds writes a patch that adds a file of one line: adds PATCH FILE LINE.
+func patchThatAdds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: adds PATCH FILE LINE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(addition(args[1], args[2]+"\n")), 0o666))
+}
+
+// patchThatChanges writes a patch that changes a file of one line: changes PATCH FILE LINE LINE.
+func patchThatChanges(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: changes PATCH FILE LINE LINE")
+	}
+	patch := fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-%s\n+%s\n", args[1], args[2], args[3])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(patch), 0o666))
 }
 
 // envFile sets a variable to a file's content: envfile VAR FILE.
