@@ -15,22 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 )
 
-// A token is sent to no server without TLS on a guess, whichever forge that is.
-func TestTokenWithoutTLS(t *testing.T) {
-	for remote, want := range map[string]bool{
-		"https://codeberg.org/acme/site.git": true, "git@codeberg.org:acme/site.git": true,
-		"http://codeberg.org/acme/site.git": false, "http://gitea.com/acme/site": false, "http://github.com/acme/site": false,
-	} {
-		a := console.New(console.Process{Getenv: func(name string) string { return map[string]string{"COUNTERSIGN_TOKEN": "t"}[name] }})
-		a.Flags.Remote = remote
-		client, err := session.Forge(a, gitstore.Settings{})
-		if err != nil || (client != nil) != want {
-			t.Errorf("%s: a client %v, %v", remote, client != nil, err)
-		}
-	}
-}
-
-// COUNTERSIGN_TOKEN is for the host that COUNTERSIGN_TOKEN_HOST names alone, whatever the clone's remote is.
+// COUNTERSIGN_TOKEN is for the host that COUNTERSIGN_TOKEN_HOST names alone, whatever the clone's remote is; without that it is
+// sent to no server without TLS on a guess, whichever forge that is.
 func TestTokenForItsHost(t *testing.T) {
 	for _, test := range []struct {
 		remote, host string
@@ -42,13 +28,18 @@ func TestTokenForItsHost(t *testing.T) {
 		{"git@codeberg.org:acme/site.git", "git.example.org", false},
 		{"https://codeberg.org/acme/site.git", "git.example.org", false},
 		{"https://codeberg.org/acme/site.git", "codeberg.org:8443", false},
+		{"https://codeberg.org/acme/site.git", "", true},
+		{"git@codeberg.org:acme/site.git", "", true},
+		{"http://codeberg.org/acme/site.git", "", false},
+		{"http://gitea.com/acme/site", "", false},
+		{"http://github.com/acme/site", "", false},
 	} {
 		env := map[string]string{"COUNTERSIGN_TOKEN": "t", "COUNTERSIGN_TOKEN_HOST": test.host}
 		a := console.New(console.Process{Getenv: func(name string) string { return env[name] }})
 		a.Flags.Remote = test.remote
 		client, err := session.Forge(a, gitstore.Settings{})
 		if err != nil || (client != nil) != test.want {
-			t.Errorf("%s, with the token for %s: a client %v, %v", test.remote, test.host, client != nil, err)
+			t.Errorf("%s, with the token for %q: a client %v, %v", test.remote, test.host, client != nil, err)
 		}
 	}
 }

@@ -124,49 +124,6 @@ func TestT17RequestForged(t *testing.T) {
 	a.waits("is not in the thread of the request")
 }
 
-func TestT18UntrustedEvents(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve "+a.fingerprint)
-	review := a.reviews("ada", "APPROVED", "/approve "+a.fingerprint)
-	inline := a.answers("ada", "/approve")
-	refused := func(name string) {
-		t.Helper()
-		for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle"}, {"settle", "--all"}, {"settle", a.tx}} {
-			if code, stdout, stderr := a.run(args...); code != console.ExitRefused {
-				t.Errorf("%s: %v: exit code %d: %s%s", name, args, code, stdout, stderr)
-			}
-		}
-		a.untouched()
-		if got := a.status(a.tx); got != "awaiting_approval" {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	for _, e := range []githubtest.Event{
-		{Name: "pull_request", Action: "synchronize", Number: a.pr}, {Name: "pull_request_review", Action: "submitted", ID: review},
-		{Name: "pull_request_review_comment", Action: "created", ID: inline},
-	} {
-		a.happens(e)
-		refused(e.Name)
-	}
-	for _, name := range []string{"push", "", "pull_request_target ", "workflow_call", "ISSUE_COMMENT"} {
-		a.event(name, nil)
-		refused(name)
-	}
-	a.event("workflow_dispatch", nil)
-	for _, ref := range []string{"refs/heads/topic", "refs/tags/main", "", "main", "refs/pull/1/merge", "refs/heads/main2"} {
-		a.env["GITHUB_REF"] = ref
-		refused(ref)
-	}
-	a.env["GITHUB_REF"] = "refs/heads/main"
-	a.env["GITHUB_EVENT_PATH"] = filepath.Join(t.TempDir(), "none.json")
-	if code, _, stderr := a.run("settle", "--pr", "1"); code == 0 {
-		t.Errorf("without an event: %s", stderr)
-	}
-	a.untouched()
-}
-
 // Likewise where the other one took the place of the first: what is said in its
 // thread is still said of the first, and a denial sticks.
 func TestT15InTheThreadOfTheOneBefore(t *testing.T) {

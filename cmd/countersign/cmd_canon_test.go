@@ -18,7 +18,7 @@ func TestCanonVectors(t *testing.T) {
 	check(t, json.Unmarshal(raw, &cases))
 	for _, c := range cases {
 		for flags, want := range map[string]string{"": c.Canonical, "--hash": c.SHA256, "--id prop": c.ID} {
-			code, out, errs := invokeApp(c.Input, append([]string{"canon", "-"}, strings.Fields(flags)...)...)
+			code, out, errs := inProcess(c.Input, append([]string{"canon", "-"}, strings.Fields(flags)...)...)
 			if code != 0 || out != want+"\n" || errs != "" {
 				t.Errorf("%s %s: exit %d, stderr %q, got %q, want %q", c.Name, flags, code, errs, out, want+"\n")
 			}
@@ -43,7 +43,7 @@ func TestCanonErrors(t *testing.T) {
 		{[]string{"f", "--hash", "--id", "x"}, 2, "", "both --hash and --id were given"},
 		{[]string{"f", "--id", ""}, 2, "", "--id is given, and empty"},
 	} {
-		code, out, errs := invokeApp("", append([]string{"canon"}, c.args...)...)
+		code, out, errs := inProcess("", append([]string{"canon"}, c.args...)...)
 		if code != c.code || out != c.out || c.errs != "" && !strings.HasPrefix(errs, "countersign: error: "+c.errs) {
 			t.Errorf("%q: exit %d, stdout %q, stderr %q", c.args, code, out, errs)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -10,23 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
-
-// invokeApp runs the program in this process, in the present directory.
-func invokeApp(stdin string, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	app := console.Process{
-		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader,
-	}
-	code = Main(app)
-	return code, out.String(), errs.String()
-}
 
 // A packFile is a file, a directory or a link of a recorded case.
 type packFile struct {
@@ -55,7 +39,7 @@ func TestPackApplyVectors(t *testing.T) {
 	for _, c := range packCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			c.build(t)
-			code, out, errs := invokeApp("", c.args()...)
+			code, out, errs := inProcess("", c.args()...)
 			if code != c.Expected.Exit || out != c.Expected.Stdout {
 				t.Errorf("exit %d, want %d\n got %s\nwant %s\nstderr %s", code, c.Expected.Exit, out, c.Expected.Stdout, errs)
 			}
@@ -148,7 +132,7 @@ func TestPackApplyErrors(t *testing.T) {
 		{"--pack nowhere --target target", 3, "pack apply: reading the pack: stat nowhere: no such file"},
 		{"--pack file --target target", 3, "pack apply: reading the pack: open file: not a directory"},
 	} {
-		code, out, errs := invokeApp("", append([]string{"pack", "apply"}, strings.Fields(c.args)...)...)
+		code, out, errs := inProcess("", append([]string{"pack", "apply"}, strings.Fields(c.args)...)...)
 		if code != c.code || out != "" || !strings.Contains(errs, "countersign: error: "+c.errs) {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q", c.args, code, out, errs)
 		}

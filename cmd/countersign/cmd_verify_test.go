@@ -27,7 +27,7 @@ func TestVerifyVectors(t *testing.T) {
 			t.Run(noun+"/"+c.Name, func(t *testing.T) {
 				want, err := canon.Line(c.Expected)
 				check(t, err)
-				code, out, errs := invokeApp(c.Input, noun, "verify", "-")
+				code, out, errs := inProcess(c.Input, noun, "verify", "-")
 				exit := 3
 				if c.Expected["ok"] == true {
 					exit = 0
@@ -93,7 +93,7 @@ func TestVerifyCommands(t *testing.T) {
 		{"proposal verify ids --strict", 3, "ID1", "ids: 1 violations"},
 		{"proposal verify proposal --bundle nowhere", 1, "", "nowhere: no such file"},
 	} {
-		code, out, errs := invokeApp("", strings.Fields(c.args)...)
+		code, out, errs := inProcess("", strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out, c.out) || (out == "") != (c.out == "") {
 			t.Errorf("%s: exit %d, stdout %q", c.args, code, out)
 		}
@@ -106,7 +106,7 @@ func TestVerifyCommands(t *testing.T) {
 // Without a verb these print their help, and nothing fails.
 func TestVerifyGroups(t *testing.T) {
 	for _, noun := range []string{"patch", "result", "proposal", "pack"} {
-		if code, out, _ := invokeApp("", noun); code != 0 || !strings.Contains(out, "countersign "+noun) {
+		if code, out, _ := inProcess("", noun); code != 0 || !strings.Contains(out, "countersign "+noun) {
 			t.Errorf("%s: exit %d, %s", noun, code, out)
 		}
 	}

@@ -143,49 +143,6 @@ func (h *teaHub) proposes() (line string) {
 	return "/approve " + asked.Transactions[0].Fingerprint
 }
 
-// TestGiteaCycle: a bot's patch, asked for in the one comment, approved by a person's
-// line, committed to the pull request's branch; and the ledger verifies.
-func TestGiteaCycle(t *testing.T) {
-	t.Parallel()
-	h := newTeaHub(t, nil)
-	line := h.proposes()
-	var comments []struct {
-		Body string
-		User struct{ Login string }
-	}
-	h.s.Must(h.ada, http.MethodGet, h.r.Path("issues", h.pr, "comments"), nil, &comments)
-	if len(comments) != 1 || comments[0].User.Login != "robot" || !strings.Contains(comments[0].Body, line) {
-		t.Fatalf("%+v", comments)
-	}
-	// T01: a writer turns ada's comment into an approval, and ada is shown as its author.
-	innocent := h.r.Comment(h.ada, h.pr, "thanks")
-	h.r.EditComment(h.bob, innocent, line)
-	if s := h.settle(console.ExitPending, "--no-gate"); s.Transactions[0].Verdict.State == "approved" {
-		t.Fatalf("an edited comment approves: %+v", s)
-	}
-	h.r.Comment(h.ada, h.pr, line)
-	h.clone()
-	done := h.settle(0, "--no-gate")
-	tx := done.Transactions[0]
-	if tx.Status != "completed" || h.r.Ref("refs/heads/topic") != tx.AppliedCommit || h.r.Git("show", "topic:greet.txt") != "one\nhello, world\nthree" {
-		t.Errorf("%+v", tx)
-	}
-	if s := h.statuses(tx.AppliedCommit); s["countersign/"+tx.PatchID[:12]] != "success" {
-		t.Errorf("%+v", s)
-	}
-	h.clone()
-	h.r.Arrives(h.pr, tx.AppliedCommit)
-	before := h.r.Ref("refs/agent/ledger")
-	if again := h.settle(0, "--no-gate"); len(again.Transactions) != 0 || h.r.Ref("refs/agent/ledger") != before {
-		t.Errorf("again: %+v", again)
-	}
-	for _, command := range []string{"sync", "audit"} {
-		if code, stdout, stderr := h.run(command); code != 0 {
-			t.Errorf("%s: %d %s%s", command, code, stdout, stderr)
-		}
-	}
-}
-
 // TestGiteaNumbers: how much a settle asks the server (docs/benchmarks.md), whatever else is said on the pull request.
 func TestGiteaNumbers(t *testing.T) {
 	t.Parallel()

@@ -61,3 +61,23 @@ func TestCommented(t *testing.T) {
 		}
 	}
 }
+
+// TestT18Trusted: whose workflow file a pull request brings, or a branch of anybody's, is no event to read approvals on.
+func TestT18Trusted(t *testing.T) {
+	const main = "refs/heads/main"
+	for _, c := range []struct {
+		name, ref string
+		trusted   bool
+	}{
+		{"issue_comment", main, true}, {"workflow_run", main, true}, {"pull_request_target", main, true}, {"merge_group", main, true}, {"schedule", main, true},
+		{"pull_request", "refs/pull/1/merge", false}, {"pull_request_review", main, false}, {"pull_request_review_comment", main, false},
+		{"push", main, false}, {"", main, false}, {"pull_request_target ", main, false}, {"workflow_call", main, false}, {"ISSUE_COMMENT", main, false},
+		{"workflow_dispatch", main, true}, {"workflow_dispatch", "refs/heads/topic", false}, {"workflow_dispatch", "refs/tags/main", false},
+		{"workflow_dispatch", "", false}, {"workflow_dispatch", "main", false}, {"workflow_dispatch", "refs/pull/1/merge", false}, {"workflow_dispatch", "refs/heads/main2", false},
+	} {
+		e, err := ReadEvent(c.name, c.ref, strings.NewReader(`{"repository":{"id":1,"default_branch":"main"}}`))
+		if err != nil || (e.Trusted() == nil) != c.trusted {
+			t.Errorf("%q on %q: %v, %v", c.name, c.ref, err, e.Trusted())
+		}
+	}
+}
