@@ -231,29 +231,6 @@ func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 	}
 }
 
-// TestLedgerElsewhereReadOnly: a token that may only read shows the ledger, and records nothing in another.
-func TestLedgerElsewhereReadOnly(t *testing.T) {
-	long(t)
-	t.Parallel()
-	h := newElsewhere(t)
-	h.ledgerToken("write", ledgers)
-	tx, _ := h.propose(greetFix)
-	before := h.refs(ledgers)
-	h.clone()
-	h.ledgerToken("read", ledgers)
-	if code, stdout, stderr := h.run("show", "--push", tx); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
-	code, stdout, stderr := h.run("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
-	if code != console.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+console.LedgerTokenName) {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
-	if h.refs(ledgers) != before {
-		t.Errorf("%s has %s", ledgers, h.refs(ledgers))
-	}
-	h.noLedger(site)
-}
-
 // TestT86LedgerElsewhereOfHEAD: the Policy that is checked out says nothing about where the ledger is, in a workflow and on a
 // person's machine: neither one that names a repository of eve's, nor one that names none.
 func TestT86LedgerElsewhereOfHEAD(t *testing.T) {
@@ -404,22 +381,6 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 	h.noLedger(site)
 }
 
-// TestLedgerElsewhereOnBranch: a ledger on a branch is on one with the number there.
-func TestLedgerElsewhereOnBranch(t *testing.T) {
-	long(t)
-	t.Parallel()
-	h := newElsewhere(t)
-	h.ledgerToken("write", ledgers)
-	args := []string{"review", "--push", "--ledger-ref", "refs/heads/countersign-ledger", "--patch", h.write("more.patch", addition("more.txt", "more\n"))}
-	if code, stdout, stderr := h.run(args...); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
-	if h.s.Ref(ledgers, fmt.Sprintf("refs/heads/countersign-ledger-%d", h.id)) == "" || strings.Contains(h.refs(ledgers), "\n") {
-		t.Errorf("%s has %s", ledgers, h.refs(ledgers))
-	}
-	h.noLedger(site)
-}
-
 // TestT86LedgerElsewhereStaysThere: neither an artifact with the clone nor a site gives the ledger to those who may read
 // the repository.
 func TestT86LedgerElsewhereStaysThere(t *testing.T) {
@@ -457,8 +418,8 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 	h.fetchesElsewhere(filepath.Join(dir, "tx", out.Transactions[0].ID+".html"))
 }
 
-// TestLedgerElsewhereDoctor: doctor looks at the repository that keeps the ledger: whether it can be read and written,
-// who may read it, and its rules.
+// TestLedgerElsewhereDoctor: a ledger on a branch is on one with the number there; a token that may only read records nothing in
+// another; and doctor looks at the repository that keeps the ledger: whether it can be read and written, who may read it, and its rules.
 func TestLedgerElsewhereDoctor(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -474,7 +435,17 @@ func TestLedgerElsewhereDoctor(t *testing.T) {
 		}
 	}
 	doctor("fails  the ledger is kept in "+ledgers+", and it cannot be read: ", "docs/ledger.md, A ledger in another repository, says what it takes")
+	h.ledgerToken("write", ledgers)
+	more := []string{"review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n"))}
+	if code, stdout, stderr := h.run(append(more, "--ledger-ref", "refs/heads/countersign-ledger")...); code != 0 || h.s.Ref(ledgers, fmt.Sprintf("refs/heads/countersign-ledger-%d", h.id)) == "" {
+		t.Errorf("on a branch: %d %s%s, %s", code, stdout, stderr, h.refs(ledgers))
+	}
+	before := h.refs(ledgers)
 	h.ledgerToken("read", ledgers)
+	if code, stdout, stderr := h.run(more...); code != console.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+console.LedgerTokenName) || h.refs(ledgers) != before || strings.Contains(before, "\n") {
+		t.Errorf("with a token that may read: %d %s%s, %s", code, stdout, stderr, h.refs(ledgers))
+	}
+	h.noLedger(site)
 	doctor(fmt.Sprintf("ok     the ledger is kept in %s, on refs/agent/ledger-%d, and can be read", ledgers, h.id), "fails  the token may not write to "+ledgers)
 	h.ledgerToken("write", ledgers)
 	doctor("ok     the ledger is kept in "+ledgers, fmt.Sprintf("note   no ruleset reaches refs/agent/ledger-%d", h.id))

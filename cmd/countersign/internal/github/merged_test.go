@@ -30,6 +30,14 @@ func TestMerged(t *testing.T) {
 		t.Errorf("since later: %+v, %v", got, err)
 	}
 	const whole = `{"data":{"repository":{"pullRequests":{"totalCount":1,"pageInfo":{"hasNextPage":false,"endCursor":"x"},"nodes":[{"number":1,"mergedAt":"2026-01-02T03:04:05Z"}]}}}}`
+	for _, fault := range []githubtest.Fault{{Status: 502}, {Kind: githubtest.EmptyPage}, {Kind: githubtest.GraphQLPartial, Text: "repository.pullRequests"}, {Kind: githubtest.Half}} {
+		fault.Contains, fault.Times = "states: MERGED", -1
+		w.Fail(fault)
+		if got, err := w.client.Merged(ctx, time.Time{}); err == nil {
+			t.Errorf("%+v: %+v", fault, got)
+		}
+		w.Heal()
+	}
 	for what, text := range map[string]string{
 		"":                     whole,
 		"no time":              strings.Replace(whole, `"mergedAt":"2026-01-02T03:04:05Z"`, `"mergedAt":null`, 1),

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -195,66 +193,4 @@ func FuzzDecode(f *testing.F) {
 		}
 		_, _ = got.Since(noon), got.Since(time.Time{})
 	})
-}
-
-// TestFetchGitHub: a GitHub over http, which fails on the second page and in the middle.
-func TestFetchGitHub(t *testing.T) {
-	const site = "acme/site"
-	s := githubtest.New(t)
-	s.Organization("acme")
-	s.User("ada")
-	s.User("eve")
-	s.Repository(githubtest.NewRepository{Name: site, Files: map[string]string{"README.md": "hello\n"}})
-	s.Role(site, "ada", "write")
-	s.Role(site, "eve", "write")
-	for i := range 3 {
-		branch := fmt.Sprint("work", i)
-		s.Push(githubtest.NewCommit{Repository: site, Branch: branch, By: "eve", Files: map[string]string{branch: "work\n"}})
-		n := s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: branch, Title: branch}).Number
-		s.Review(githubtest.NewComment{Repository: site, Number: n, By: "ada", State: approval.ReviewApproved})
-		if i < 2 {
-			s.Merge(site, n, "ada", "squash")
-		} else {
-			s.ClosePull(site, n)
-		}
-	}
-	client, err := github.New(github.Options{
-		APIURL: s.API(), GraphQLURL: s.GraphQL(), ServerURL: s.URL, Repository: site, Token: s.ActionsToken(site, "contents:read", "pull_requests:read", "issues:read"),
-		Wait: func(context.Context, time.Duration) error { return errors.New("no patience") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &MergedPulls{}
-	get := func() (leftUnread, error) {
-		return f.Fetch(context.Background(), client, time.Time{}, noon, func() error { return nil }, func(int, int) {})
-	}
-	for _, fault := range []githubtest.Fault{
-		{Contains: "states: MERGED", Status: 502, Times: -1}, {Contains: "states: MERGED", Kind: githubtest.EmptyPage, Times: -1},
-		{Contains: "states: MERGED", Kind: githubtest.GraphQLPartial, Text: "repository.pullRequests", Times: -1}, {Contains: "states: MERGED", Kind: githubtest.Half, Times: -1},
-	} {
-		s.Fail(fault)
-		if left, err := get(); err == nil || len(f.Pulls) != 0 {
-			t.Errorf("%+v: %+v, %+v", fault, left, f.Pulls)
-		}
-		s.Heal()
-	}
-	s.Fail(githubtest.Fault{Contains: "reviewThreads", Kind: githubtest.PrimaryLimit, Seconds: 7200, Times: -1})
-	if left, err := get(); err != nil || left.Err == nil || len(left.Pulls) != 2 || len(f.Pulls) != 0 {
-		t.Errorf("without a request left: %+v, %v", left, err)
-	}
-	s.Heal()
-	left, err := get()
-	if err != nil || left.Err != nil || len(left.Pulls) != 0 || len(f.Pulls) != 2 {
-		t.Fatalf("%+v, %v, %+v", left, err, f.Pulls)
-	}
-	one := f.Pulls[0]
-	if one.PullRequest.State != forge.PullRequestMerged || one.PullRequest.MergeCommit == "" || len(one.Statements) != 1 || one.Statements[0].Author.Login != "ada" ||
-		len(one.Access) != 1 || one.MergedAt == "" {
-		t.Errorf("%+v", one)
-	}
-	before := len(s.Requests())
-	if _, err := get(); err != nil || len(s.Requests()) != before+1 {
-		t.Errorf("%v, and %d requests for what is known", err, len(s.Requests())-before)
-	}
 }
