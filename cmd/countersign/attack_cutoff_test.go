@@ -161,20 +161,14 @@ func TestResumedOnAnothersCommit(t *testing.T) {
 	a.clone()
 	hook := filepath.Join(strings.TrimSpace(a.s.Git(site, "rev-parse", "--absolute-git-dir")), "hooks", "update")
 	was, err := os.ReadFile(hook)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	// From the second push to the branch on, the server takes nothing: the run is cut off.
 	script := "#!/bin/sh\n[ ! -e off ] || exit 1\n[ \"$1\" = refs/heads/topic ] || exit 0\n[ ! -e once ] || { : > off; exit 1; }\n: > once\n"
-	if err := teststand.WriteFile(hook, []byte(script)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, teststand.WriteFile(hook, []byte(script)))
 	if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code == 0 {
 		t.Fatalf("it was not cut off: %s", stderr)
 	}
-	if err := teststand.WriteFile(hook, was); err != nil {
-		t.Fatal(err)
-	}
+	check(t, teststand.WriteFile(hook, was))
 	a.dir = late
 	code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
 	if one, two := a.status(first), a.status(second); code != 0 || one != "completed" || two != "completed" {

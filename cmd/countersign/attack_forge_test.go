@@ -80,9 +80,7 @@ func TestTokenForOriginsHost(t *testing.T) {
 		a := console.New(console.Process{Getenv: func(name string) string { return env[name] }})
 		a.Flags.Dir, a.Flags.Remote, a.Flags.Forge = dir, test.remote, test.forge
 		s, err := session.OpenRepo(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		client, err := session.Forge(a, s.Repo.Config)
 		if err != nil || (client != nil) != test.want {
 			t.Errorf("%+v: a client %v, %v", test, client != nil, err)

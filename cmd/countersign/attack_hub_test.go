@@ -118,9 +118,7 @@ func (h *hub) pushes(by, branch, file, text string) string {
 func (h *hub) at(n int, do func()) (count func() int) {
 	h.Helper()
 	to, err := url.Parse(h.s.URL)
-	if err != nil {
-		h.Fatal(err)
-	}
+	check(h, err)
 	var mu sync.Mutex
 	seen := 0
 	forward := httputil.NewSingleHostReverseProxy(to)

@@ -61,9 +61,7 @@ func (g *green) unmoved(what, main string) {
 func (h *hub) before(method, part string, do func()) {
 	h.Helper()
 	to, err := url.Parse(h.s.URL)
-	if err != nil {
-		h.Fatal(err)
-	}
+	check(h, err)
 	var done atomic.Bool
 	forward := httputil.NewSingleHostReverseProxy(to)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,19 +16,13 @@ func TestT68BundleClaims(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "")
 	good, err := os.ReadFile(a.bundle(strings.Replace(greetFix, "hello, world", "goodbye", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, claim := range []string{"pull_request", "repository", "proposer", "transaction_id", "fingerprint", "approvals"} {
 		var doc map[string]any
-		if err := json.Unmarshal(good, &doc); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(good, &doc))
 		doc[claim] = "2"
 		raw, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", a.write("bundle.json", string(raw)))
 		out := a.read(stdout)
 		if code == 0 || code == console.ExitPending || code == console.ExitDenied || len(out.Transactions) != 1 || len(out.Notes) == 0 {

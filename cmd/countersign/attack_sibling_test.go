@@ -102,9 +102,7 @@ func TestT60ForgedCheck(t *testing.T) {
 	a := newGuard(t, "")
 	head := a.s.Pull(site, a.pr).Head
 	client, err := github.New(github.Options{APIURL: a.s.API(), Repository: site, Token: a.token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, name := range []string{"countersign", "countersign/" + strings.TrimPrefix(a.fingerprint, "patchset:")[:12]} {
 		if _, err := forge.Publish(t.Context(), client, head, forge.Check{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
 			t.Fatal(err)

@@ -27,9 +27,7 @@ func sshKey(t *testing.T) (file, public string) {
 		t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	raw, err := os.ReadFile(file + ".pub")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return file, strings.Join(strings.Fields(string(raw))[:2], " ")
 }
 

@@ -166,9 +166,7 @@ func TestT81ForgedForEver(t *testing.T) {
 				_, err = client.PublishCheckOver(t.Context(), commit, c.run, nil)
 				a.s.SetNow(time.Now)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			a.clone()
 			if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); c.locks == (code == console.ExitPending) {
 				t.Fatalf("exit code %d: %s", code, stderr)
@@ -196,9 +194,7 @@ func (h *hub) publishes(token, commit string, run forge.Check) {
 	if err == nil {
 		_, err = forge.Publish(h.Context(), client, commit, run)
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	check(h, err)
 }
 
 // The tip that the Policy names is demanded.

@@ -20,9 +20,7 @@ func TestT03WitnessWithoutType(t *testing.T) {
 		event := `{"action": "deleted", "issue": {"number": 1, "pull_request": {}}, "comment": {"id": 9, "body": "/deny it",
 			"created_at": "2026-01-02T03:04:05Z", "user": ` + user + `}}`
 		e, err := forge.ReadEvent("issue_comment", "", strings.NewReader(event))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if said, on := e.Witnessed(); len(said) != 1 || on != 1 || said[0].Author != want || !said[0].Edited {
 			t.Errorf("%s: %+v", user, said)
 		}

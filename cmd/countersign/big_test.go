@@ -27,7 +27,7 @@ func BenchmarkBigRepository(b *testing.B) {
 	for _, n := range strings.Fields(cmp.Or(os.Getenv("COUNTERSIGN_BIG"), "1000 100000")) {
 		files := 0
 		_, err := fmt.Sscan(n, &files)
-		fatal(b, err)
+		check(b, err)
 		dir := b.TempDir()
 		patch := bigRepository(b, dir, files)
 		program := ourProgram(b)
@@ -46,14 +46,14 @@ func BenchmarkBigRepository(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	dir := b.TempDir()
 	repo, err := gitstore.Init(dir)
-	fatal(b, err)
+	check(b, err)
 	commitOne(b, dir)
 	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	fatal(b, err)
+	check(b, err)
 	entries, err := storetest.LivesOf(1, slices.Repeat([]storetest.Life{storetest.Asked}, 10_000)...)
-	fatal(b, err)
+	check(b, err)
 	_, err = l.Append(b.Context(), "", entries...)
-	fatal(b, err)
+	check(b, err)
 	program := ourProgram(b)
 	for _, flags := range [][]string{{}, {"--open"}, {"--all"}} {
 		b.Run("list"+strings.Join(flags, ""), func(b *testing.B) {
@@ -92,8 +92,8 @@ func ourProgram(b *testing.B) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
-	fatal(b, err)
-	fatal(b, teststand.WriteFile(program, self))
+	check(b, err)
+	check(b, teststand.WriteFile(program, self))
 	return program
 }
 
@@ -106,24 +106,24 @@ func bigRepository(b *testing.B, dir string, files int) (patch string) {
 	for i := range files {
 		file := filepath.Join(dir, name(i))
 		if i%20 == 0 {
-			fatal(b, os.MkdirAll(filepath.Dir(file), 0o777))
+			check(b, os.MkdirAll(filepath.Dir(file), 0o777))
 		}
 		var text bytes.Buffer
 		for line := range 10 {
 			fmt.Fprintf(&text, "line %d of file %d\n", line, i)
 		}
-		fatal(b, os.WriteFile(file, text.Bytes(), 0o666))
+		check(b, os.WriteFile(file, text.Bytes(), 0o666))
 	}
 	runGit(b, dir, "add", "-A")
 	runGit(b, dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "gc.auto=0", "commit", "-q", "-m", "base")
 	for _, i := range []int{1, files / 2, files - 1} {
 		file := filepath.Join(dir, name(i))
 		old, err := os.ReadFile(file)
-		fatal(b, err)
-		fatal(b, os.WriteFile(file, bytes.Replace(old, []byte("line 5"), []byte("LINE 5"), 1), 0o666))
+		check(b, err)
+		check(b, os.WriteFile(file, bytes.Replace(old, []byte("line 5"), []byte("LINE 5"), 1), 0o666))
 	}
 	patch = filepath.Join(b.TempDir(), "three.patch")
-	fatal(b, os.WriteFile(patch, runGit(b, dir, "diff"), 0o666))
+	check(b, os.WriteFile(patch, runGit(b, dir, "diff"), 0o666))
 	runGit(b, dir, "checkout", "-q", ".")
 	time.Sleep(1100 * time.Millisecond) // so that no file is as young as the index
 	runGit(b, dir, "update-index", "--refresh", "--force-write-index")

@@ -30,14 +30,14 @@ func BenchmarkEvidence(b *testing.B) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	fatal(b, os.Mkdir(first, 0o777))
+	check(b, os.Mkdir(first, 0o777))
 	do("git", "init", "-q", "-b", "main")
 	do("git", "config", "user.name", "Ada")
 	do("git", "config", "user.email", "ada@example.org")
 	do("git", "commit", "-q", "--allow-empty", "-m", "first")
 	patch := filepath.Join(root, "patch")
 	for i := range changes {
-		fatal(b, os.WriteFile(patch, []byte(addition(fmt.Sprintf("file%d.txt", i), "text\n")), 0o666))
+		check(b, os.WriteFile(patch, []byte(addition(fmt.Sprintf("file%d.txt", i), "text\n")), 0o666))
 		do(program, "review", "--patch", patch)
 		id := do(program, "list", "--quiet", "--open")
 		do(program, "approve", id)
@@ -51,11 +51,11 @@ func BenchmarkEvidence(b *testing.B) {
 	for i := range repositories {
 		dir := filepath.Join(root, fmt.Sprint(i))
 		if i > 0 {
-			fatal(b, os.CopyFS(dir, os.DirFS(first)))
+			check(b, os.CopyFS(dir, os.DirFS(first)))
 		}
 		fmt.Fprintf(&list, "acme/r%d %s\n", i, dir)
 	}
-	fatal(b, os.WriteFile(filepath.Join(root, "list"), []byte(list.String()), 0o666))
+	check(b, os.WriteFile(filepath.Join(root, "list"), []byte(list.String()), 0o666))
 	run := func(n int) time.Duration {
 		var out bytes.Buffer
 		cmd := exec.Command(program, "-C", root, "evidence", "--from", "2020-01-01", "--to", "2099-12-31", "--repos", "list", "--cache", "cache", "--out", fmt.Sprint("out", n), "--json")
@@ -66,7 +66,7 @@ func BenchmarkEvidence(b *testing.B) {
 		}
 		took := time.Since(began)
 		var r evidence.Report
-		fatal(b, json.Unmarshal(out.Bytes(), &r))
+		check(b, json.Unmarshal(out.Bytes(), &r))
 		if got := r.Totals[0].Count; got != repositories*(changes+1) || !r.Complete {
 			b.Fatalf("%d changes, complete: %v", got, r.Complete)
 		}
@@ -74,7 +74,7 @@ func BenchmarkEvidence(b *testing.B) {
 	}
 	var fresh, again time.Duration
 	for b.Loop() {
-		fatal(b, os.RemoveAll(filepath.Join(root, "cache")))
+		check(b, os.RemoveAll(filepath.Join(root, "cache")))
 		fresh, again = run(2*b.N), run(2*b.N+1)
 	}
 	b.ReportMetric(0, "ns/op")

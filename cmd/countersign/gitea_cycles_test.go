@@ -70,9 +70,7 @@ func newTeaRunner(t *testing.T) *teaRunner {
 	files := map[string]string{".gitea/workflows/empty.yml": teaEmpty}
 	for _, name := range []string{".github/countersign.yml", settleFile, ".gitea/workflows/countersign-events.yml"} {
 		raw, err := os.ReadFile(filepath.Join(h.dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		files[name] = string(raw)
 	}
 	bot := teaBot
@@ -205,9 +203,7 @@ func (h *teaRunner) recorded() (all []ledger.Transaction) {
 	for name := range strings.Lines(h.r.Git("ls-tree", "-r", "--name-only", tip)) {
 		if name = strings.TrimSpace(name); strings.HasSuffix(name, "/transaction.json") {
 			var tx ledger.Transaction
-			if err := json.Unmarshal([]byte(h.r.Git("show", tip+":"+name)), &tx); err != nil {
-				h.Fatal(err)
-			}
+			check(h, json.Unmarshal([]byte(h.r.Git("show", tip+":"+name)), &tx))
 			all = append(all, tx)
 		}
 	}

@@ -56,9 +56,7 @@ func (h *teaHub) setUp(more map[string]string) {
 	files := map[string]string{}
 	for _, name := range []string{".github/countersign.yml", ".gitea/workflows/countersign.yml", ".gitea/workflows/countersign-events.yml"} {
 		raw, err := os.ReadFile(filepath.Join(h.dir, name))
-		if err != nil {
-			h.Fatal(err)
-		}
+		check(h, err)
 		files[name] = string(raw)
 	}
 	maps.Copy(files, more)

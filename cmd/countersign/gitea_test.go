@@ -88,9 +88,7 @@ func (h *teaHub) settle(want int, args ...string) settled {
 		h.Fatalf("exit code %d, want %d\n%s%s", code, want, stdout, stderr)
 	}
 	var out settled
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
-		h.Fatal(err)
-	}
+	check(h, json.Unmarshal([]byte(stdout), &out))
 	return out
 }
 
@@ -133,9 +131,7 @@ func (h *teaHub) within(what string, most int) {
 func (h *teaHub) proposes() (line string) {
 	h.Helper()
 	patch, bundle := filepath.Join(h.TempDir(), "fix.patch"), filepath.Join(h.TempDir(), "bundle.json")
-	if err := os.WriteFile(patch, []byte(greetFix), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	check(h, os.WriteFile(patch, []byte(greetFix), 0o600))
 	if code, _, stderr := h.run("review", "--patch", patch, "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
 		h.Fatal(stderr)
 	}

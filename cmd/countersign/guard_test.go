@@ -337,9 +337,7 @@ refused countersign guard install -C gitea.git
 // it is the guard's.
 func BenchmarkGuardedPush(b *testing.B) {
 	from, err := guardTemplate()
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	for _, n := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			dir := filepath.Join(b.TempDir(), "g")
@@ -350,9 +348,7 @@ func BenchmarkGuardedPush(b *testing.B) {
 				}
 				return time.Since(start)
 			}
-			if err := exec.Command("cp", "-R", from, dir).Run(); err != nil {
-				b.Fatal(err)
-			}
+			check(b, exec.Command("cp", "-R", from, dir).Run())
 			shell(fmt.Sprintf("git update-index -q --refresh; i=0; while [ $i -lt %d ]; do echo $i.2 >deps/lock; git add -A; signed bot; i=$((i+1)); done", n))
 			spent := map[string]time.Duration{}
 			for b.Loop() {

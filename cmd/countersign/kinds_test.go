@@ -33,9 +33,7 @@ func (k kind) git(dir string, args ...string) {
 
 func (k kind) write(name, text string) {
 	k.t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
-		k.t.Fatal(err)
-	}
+	check(k.t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)))
 }
 
 // clone clones src and returns where.
@@ -54,9 +52,7 @@ func (k kind) sha256() string {
 	for _, end := range []string{"x", ""} {
 		for _, name := range []string{"here/a.txt", "there/b.txt", "big.bin"} {
 			text, err := os.ReadFile(filepath.Join(k.src, name))
-			if err != nil {
-				k.t.Fatal(err)
-			}
+			check(k.t, err)
 			k.write(filepath.Join(dir, name), string(text)+end)
 		}
 		k.in(dir, "add -A", "commit -qm base")

@@ -267,25 +267,25 @@ func TestMCPInspector(t *testing.T) {
 func BenchmarkMCPPropose(b *testing.B) {
 	dir := b.TempDir()
 	_, err := gitstore.Init(dir)
-	fatal(b, err)
-	fatal(b, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(strings.Repeat("a\n", 100)), 0o644))
+	check(b, err)
+	check(b, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(strings.Repeat("a\n", 100)), 0o644))
 	add := exec.Command("git", "add", "a.txt")
 	add.Dir = dir
-	fatal(b, add.Run())
+	check(b, add.Run())
 	commitOne(b, dir)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	app := console.Process{Args: []string{"-C", dir, "mcp"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
 	go Main(app)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
-	fatal(b, err)
+	check(b, err)
 	defer client.Close()
 	n := 0
 	for b.Loop() {
 		n++
 		patch := fmt.Sprintf("--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n-a\n+%d\n a\n", n)
 		r, err := client.CallTool(b.Context(), &sdk.CallToolParams{Name: "propose_patch", Arguments: obj{"patch": patch, "summary": "bench"}})
-		fatal(b, err)
+		check(b, err)
 		if r.IsError {
 			b.Fatal(r.Content[0].(*sdk.TextContent).Text)
 		}

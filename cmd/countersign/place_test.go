@@ -318,9 +318,7 @@ func TestT86NumberOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	h := newElsewhere(t)
 	ours, err := url.Parse(h.s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	pass := httputil.NewSingleHostReverseProxy(ours)
 	var sent atomic.Pointer[string]
 	eve := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -21,9 +21,7 @@ func TestRequestedByClients(t *testing.T) {
 		t.Error("nobody is taken for a name")
 	}
 	out, err := exec.Command("git", "-C", s.repo, "grep", "-h", "requested_by", "refs/agent/ledger", "--").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, want := range []string{
 		`{"actor":{"id":"","kind":"user","login":"Zoe"},"source":"rpc"}`, `{"actor":{"id":"local:ada@example.org","kind":"user","login":"ada@example.org"},"source":"rpc"}`,
 		`{"actor":{"id":"","kind":"user","login":"Kim"},"source":"mcp"}`,

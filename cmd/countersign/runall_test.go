@@ -39,9 +39,7 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 	dir = t.TempDir()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 	}
 	for i := range n {
 		name := filepath.Join(dir, crowdFile(i))
@@ -204,15 +202,15 @@ func BenchmarkRunAll(b *testing.B) {
 	const all, approved = 500, 200
 	start, program := crowd(b, all, approved), filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
-	fatal(b, err)
-	fatal(b, teststand.WriteFile(program, self))
+	check(b, err)
+	check(b, teststand.WriteFile(program, self))
 	for _, to := range []string{"worktree", "ref"} {
 		b.Run(to, func(b *testing.B) {
 			var ours, theirs time.Duration
 			for b.Loop() {
 				b.StopTimer()
 				dir := filepath.Join(b.TempDir(), "repo")
-				fatal(b, os.CopyFS(dir, os.DirFS(start)))
+				check(b, os.CopyFS(dir, os.DirFS(start)))
 				exec.Command("sync").Run()
 				b.StartTimer()
 				began := time.Now()
@@ -227,7 +225,7 @@ func BenchmarkRunAll(b *testing.B) {
 				}
 				began = time.Now()
 				log := exec.Command("git", "-C", dir, "log", "-p", "refs/agent/ledger")
-				fatal(b, log.Run())
+				check(b, log.Run())
 				theirs += time.Since(began)
 			}
 			b.ReportMetric(ours.Seconds()/float64(b.N), "ours-s")

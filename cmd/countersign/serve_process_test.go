@@ -105,21 +105,21 @@ func TestServePipe(t *testing.T) {
 func BenchmarkServeGet(b *testing.B) {
 	dir := b.TempDir()
 	repo, err := gitstore.Init(dir)
-	fatal(b, err)
+	check(b, err)
 	commitOne(b, dir)
 	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	fatal(b, err)
+	check(b, err)
 	lived, err := storetest.LivesOf(1, storetest.Whole, storetest.Asked)
-	fatal(b, err)
+	check(b, err)
 	for i := range 10_000 - 2 {
 		lived = append(lived, filler(i))
 	}
 	tip, err := l.Append(b.Context(), "", lived...)
-	fatal(b, err)
+	check(b, err)
 	snap, err := l.At(b.Context(), tip)
-	fatal(b, err)
+	check(b, err)
 	ids, err := lookup.IDs(snap.Tree)
-	fatal(b, err)
+	check(b, err)
 
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -130,9 +130,9 @@ func BenchmarkServeGet(b *testing.B) {
 	for b.Loop() {
 		for _, id := range ids[:2] { // the filler's are younger
 			_, err := fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":1,"method":"transaction/get","params":{"transactionId":"%s"}}`+"\n", id)
-			fatal(b, err)
+			check(b, err)
 			line, err := answers.ReadBytes('\n')
-			fatal(b, err)
+			check(b, err)
 			if !bytes.Contains(line, []byte(`"pendingApprovals"`)) {
 				b.Fatal(string(line))
 			}
@@ -140,13 +140,6 @@ func BenchmarkServeGet(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(2*b.N), "ms/call")
 	b.ReportMetric(float64(len(ids)), "transactions")
-}
-
-func fatal(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 func commitOne(b *testing.B, dir string) {

@@ -111,9 +111,7 @@ func (h *hub) event(name string, more map[string]any) {
 		doc[key] = value
 	}
 	raw, err := json.Marshal(doc)
-	if err != nil {
-		h.Fatal(err)
-	}
+	check(h, err)
 	h.env["GITHUB_EVENT_NAME"], h.env["GITHUB_EVENT_PATH"] = name, h.write("event.json", string(raw))
 }
 
@@ -121,9 +119,7 @@ func (h *hub) event(name string, more map[string]any) {
 func (h *hub) write(name, text string) string {
 	h.Helper()
 	path := filepath.Join(h.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	check(h, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

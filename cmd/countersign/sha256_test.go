@@ -31,9 +31,7 @@ func TestSHA256Bundle(t *testing.T) {
 	k.program(dir, "run", "--commit")
 	k.git(dir, "bundle", "create", "-q", file, "refs/agent/ledger")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	got, err := record.Audit(bytes.NewReader(raw), int64(len(raw)), record.Known{})
 	if err != nil || !got.Sound || !got.PagesAgree || got.Transactions != 1 || len(got.Tip) != 64 {
 		t.Errorf("%+v, %v", got, err)

@@ -89,9 +89,7 @@ func mergedWorld(b *testing.B, n int) (dir, cache string) {
 			Statements: []approval.Statement{{Kind: approval.KindReview, ID: fmt.Sprint(i), Author: ada, State: approval.ReviewApproved, Commit: head, CreatedAt: "2026-01-01T12:00:00Z"}},
 		})
 	}
-	if err := file.Save(cache); err != nil {
-		b.Fatal(err)
-	}
+	check(b, file.Save(cache))
 	return dir, cache
 }
 
@@ -99,9 +97,7 @@ func mergedWorld(b *testing.B, n int) (dir, cache string) {
 func BenchmarkSimulate(b *testing.B) {
 	dir, cache := mergedWorld(b, 1000)
 	name := filepath.Join(b.TempDir(), "policy.yml")
-	if err := os.WriteFile(name, []byte("version: 1\napprovals: {required: 1}\nprotected:\n  - {paths: [/dir1/, \"*.tf\"], required: 2}\n"), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	check(b, os.WriteFile(name, []byte("version: 1\napprovals: {required: 1}\nprotected:\n  - {paths: [/dir1/, \"*.tf\"], required: 2}\n"), 0o644))
 	for b.Loop() {
 		var out, errs bytes.Buffer
 		app := console.Process{

@@ -20,14 +20,14 @@ import (
 func BenchmarkSite(b *testing.B) {
 	dir, out := b.TempDir(), filepath.Join(b.TempDir(), "site")
 	repo, err := gitstore.Init(dir)
-	fatal(b, err)
+	check(b, err)
 	commitOne(b, dir)
 	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
-	fatal(b, err)
+	check(b, err)
 	entries, err := storetest.LivesOf(1, storetest.Mixed(9_000)...) // a denial is two of them
-	fatal(b, err)
+	check(b, err)
 	_, err = l.Append(b.Context(), "", entries...)
-	fatal(b, err)
+	check(b, err)
 	program := ourProgram(b)
 	var full usage
 	for b.Loop() {
@@ -42,7 +42,7 @@ func BenchmarkSite(b *testing.B) {
 func onDisk(b *testing.B, dir string) float64 {
 	b.Helper()
 	blocks := int64(0)
-	fatal(b, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+	check(b, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -73,13 +73,13 @@ func measured(b *testing.B, args ...string) (u usage) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
 	began := time.Now()
-	fatal(b, cmd.Start())
+	check(b, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
 		select {
 		case err := <-ended:
-			fatal(b, err)
+			check(b, err)
 			u.wall, u.cpu = time.Since(began), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
 			return u
 		case <-time.After(5 * time.Millisecond):

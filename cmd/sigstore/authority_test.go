@@ -60,7 +60,7 @@ type authority struct {
 	trusted, signing string // files
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 
 type result = audit.Result
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -28,36 +28,24 @@ func BenchmarkScratch(b *testing.B) {
 	git("init", "-q", "-b", "main", ".")
 	for i := range n {
 		name := filepath.Join(dir, fmt.Sprintf("d%d/e%d/f%d.txt", i/1000, i/100%10, i))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(name, fmt.Appendf(nil, "file %d\n%0200d\n", i, i), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		check(b, os.MkdirAll(filepath.Dir(name), 0o755))
+		check(b, os.WriteFile(name, fmt.Appendf(nil, "file %d\n%0200d\n", i, i), 0o644))
 	}
 	git("add", "-A")
 	git("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-q", "-m", "first")
 	git("repack", "-adq")
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	defer repo.Close()
 	base, err := repo.Head(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	var ours, theirs time.Duration
 	for i := range b.N {
 		start := time.Now()
 		t, err := Make(b.Context(), repo, filepath.Join(b.TempDir(), "agents"), State{Base: base}, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		check(b, err)
 		ours += time.Since(start)
-		if err := t.Remove(); err != nil {
-			b.Fatal(err)
-		}
+		check(b, t.Remove())
 		start = time.Now()
 		git("worktree", "add", "-q", filepath.Join(b.TempDir(), fmt.Sprint(i)))
 		theirs += time.Since(start)
@@ -65,4 +53,11 @@ func BenchmarkScratch(b *testing.B) {
 	b.ReportMetric(float64(ours.Milliseconds())/float64(b.N), "ms-ours")
 	b.ReportMetric(float64(theirs.Milliseconds())/float64(b.N), "ms-worktree-add")
 	b.ReportMetric(float64(ours)/float64(theirs), "x-git")
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -58,9 +58,7 @@ func TestTrust(t *testing.T) {
 	} {
 		home := t.TempDir()
 		file := filepath.Join(home, trust.File)
-		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(have), 0o600), trust.add(home, "/a\"\nb]")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(have), 0o600), trust.add(home, "/a\"\nb]")))
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%q: %q %v", have, got, err)
 		}

@@ -58,7 +58,7 @@ func ends(a *console.Console, err error) int {
 	return code
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -83,9 +83,7 @@ func TestCommand(t *testing.T) {
 			var said []string
 			c := &Command{Argv: []string{os.Args[0]}, Say: func(line string) { said = append(said, line) }, Limit: 2 * time.Second}
 			r, err := Run(three, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if err := c.Close(); (err != nil) != (how == "bad end") {
 				t.Error(err)
 			}
@@ -139,9 +137,7 @@ func TestDiffers(t *testing.T) {
 		{Expectation{Verdict: Refuse}, `{"id":"x","verdict":"refuse","rule":"L3"}`, true},
 	} {
 		var a Answer
-		if err := json.Unmarshal([]byte(c.answer), &a); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal([]byte(c.answer), &a))
 		if differs := c.differs("x", a); (differs == "") != c.agrees {
 			t.Errorf("%s: %q", c.answer, differs)
 		}

@@ -53,9 +53,7 @@ func TestDifferential(t *testing.T) {
 		}
 	}()
 	vectors, err := Read(os.DirFS(vectorDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, v := range vectors {
 		if !slices.Contains(wrong, v.Note) {
 			agree(t, other, v.Note, v.Question())
@@ -89,9 +87,7 @@ func tampered(t *testing.T, other Verifier) {
 		raw, err1 := os.ReadFile(file)
 		about, err2 := os.ReadFile(strings.TrimSuffix(file, ".bundle") + ".json")
 		var doc struct{ Kind, Signers, Tip string }
-		if err := errors.Join(err1, err2, json.Unmarshal(about, &doc)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(err1, err2, json.Unmarshal(about, &doc)))
 		demanded := []string{doc.Signers}
 		if i%4 == 0 {
 			demanded = append(demanded, "")

@@ -115,9 +115,7 @@ func (g *generator) filled(v Vector, got Answer) m {
 		if err == nil {
 			err = json.Unmarshal(raw, &plain)
 		}
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, err)
 		for name, value := range plain {
 			if had, ok := values[name]; ok && !reflect.DeepEqual(had, value) {
 				if !slices.Contains(wrong, v.Note) {
@@ -183,14 +181,10 @@ func (g *generator) byHand(had []Vector) {
 			continue
 		}
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, err)
 		for line := range bytes.Lines(raw) {
 			v, err := parse(bytes.TrimSpace(line), g.class)
-			if err != nil {
-				g.t.Fatal(err)
-			}
+			check(g.t, err)
 			got, _, err := answer(whole[v.ID].Question())
 			if err != nil || got.Verdict != v.Expect.Verdict {
 				g.t.Errorf("%s %q: expected %s, this program says %s, %v", v.ID, v.Note, v.Expect.Verdict, got.Verdict, err)
@@ -213,9 +207,7 @@ func TestUpdate(t *testing.T) {
 		t.Skip("without -update")
 	}
 	had, err := Read(os.DirFS(vectorDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	classes := map[string]bool{}
 	for _, v := range had {
 		classes[v.Class] = true
@@ -250,9 +242,7 @@ func TestUpdate(t *testing.T) {
 				}
 				out.Write(line)
 			}
-			if err := os.WriteFile(filepath.Join(dir, name+".jsonl"), out.Bytes(), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), out.Bytes(), 0o666))
 		}
 	}
 }

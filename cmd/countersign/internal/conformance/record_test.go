@@ -33,9 +33,7 @@ type record struct {
 func lifeOf(t testing.TB, life storetest.Life) *record {
 	t.Helper()
 	entries, err := storetest.Lives(life)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r := &record{t: t, files: map[string]string{}}
 	for _, e := range entries {
 		for name, data := range e.Files {
@@ -59,9 +57,7 @@ func lifeOf(t testing.TB, life storetest.Life) *record {
 func (r *record) read(events string, without ...string) {
 	for line := range strings.Lines(events) {
 		var e m
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			r.t.Fatal(err)
-		}
+		check(r.t, json.Unmarshal([]byte(line), &e))
 		payload := e["payload"].(m)
 		item, _ := payload["item"].(m)
 		if item["type"] == "turnDiff" || item["type"] == "fileChange" && item["status"] == "completed" {
@@ -264,16 +260,12 @@ func (r *record) path(kind string) string {
 // replace replaces a text in all events.
 func (r *record) replace(from, to string) {
 	raw, err := json.Marshal(r.events)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	check(r.t, err)
 	if !bytes.Contains(raw, []byte(from)) {
 		r.t.Fatalf("%q is nowhere", from)
 	}
 	r.events = nil
-	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte(from), []byte(to)), &r.events); err != nil {
-		r.t.Fatal(err)
-	}
+	check(r.t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(from), []byte(to)), &r.events))
 }
 
 // change changes the last artifact of a kind, and its name wherever that is.
@@ -281,9 +273,7 @@ func (r *record) change(kind string, change func(doc m)) {
 	r.t.Helper()
 	name := r.path(kind)
 	var doc m
-	if err := json.Unmarshal([]byte(r.files[name]), &doc); err != nil {
-		r.t.Fatal(err)
-	}
+	check(r.t, json.Unmarshal([]byte(r.files[name]), &doc))
 	change(doc)
 	r.rewrite(name, lineOf(doc))
 }
@@ -327,9 +317,7 @@ func (r *record) ref() m {
 		return m{"commit": strings.Repeat("1", 40), "sha256": "sha256:" + strings.Repeat("0", 64)} // in a verdict it is given
 	}
 	var doc m
-	if err := json.Unmarshal([]byte(r.files[r.path("policy")]), &doc); err != nil {
-		r.t.Fatal(err)
-	}
+	check(r.t, json.Unmarshal([]byte(r.files[r.path("policy")]), &doc))
 	return m{"commit": doc["commit"], "sha256": doc["sha256"]}
 }
 
@@ -378,4 +366,11 @@ func likeFiles(base, tree m) m {
 		}
 	}
 	return out
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -182,9 +182,7 @@ func unreduced(signature []byte) []byte {
 func recorded(g *generator, ask func(message, signature, namespace string) m) {
 	for _, name := range []string{"ecdsa-256", "ecdsa-384", "ecdsa-521", "rsa-2048", "rsa-3072"} {
 		raw, err := os.ReadFile("../../../../pipeline/record/sshsig/testdata/" + name + ".txtar")
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, err)
 		_, rest, ok1 := strings.Cut(string(raw), "-- commit --\n")
 		head, inside, ok2 := strings.Cut(rest, "\ngpgsig ")
 		signature, message, ok3 := strings.Cut(inside, "-----END SSH SIGNATURE-----\n")
@@ -196,9 +194,7 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 		g.good("sshsig", "S-22 S-50", name+", of a commit that ssh-keygen signed for git", ask(payload, signature, "git"), nil)
 		g.bad("sshsig", "S-22", name+": another message", name+", of a commit that ssh-keygen signed for git", ask(payload+"x", signature, "git"))
 		blob, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(strings.Join(strings.Split(signature, "\n")[1:len(strings.Split(signature, "\n"))-2], ""), "\n", ""))
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, err)
 		var e struct {
 			Magic                     [6]byte
 			Version                   uint32
@@ -210,12 +206,8 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 			Format string
 			Blob   []byte
 		}
-		if err := ssh.Unmarshal(blob, &e); err != nil {
-			g.t.Fatal(err)
-		}
-		if err := ssh.Unmarshal(e.Signature, &sig); err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, ssh.Unmarshal(blob, &e))
+		check(g.t, ssh.Unmarshal(e.Signature, &sig))
 		remade := func(format string, inner []byte) string {
 			return armored(envelope{"SSHSIG", 1, e.PublicKey, e.Namespace, "", e.Hash, text(format, inner), nil}.blob(), 70)
 		}
@@ -227,9 +219,7 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 			continue
 		}
 		var rs struct{ R, S *big.Int }
-		if err := ssh.Unmarshal(sig.Blob, &rs); err != nil {
-			g.t.Fatal(err)
-		}
+		check(g.t, ssh.Unmarshal(sig.Blob, &rs))
 		r := rs.R.Bytes()
 		if r[0] >= 0x80 {
 			r = append([]byte{0}, r...)

@@ -351,9 +351,7 @@ func wholeLife(g *generator) {
 	result := func(change func(doc m), both bool) func(*record) {
 		return func(r *record) {
 			var doc m
-			if err := json.Unmarshal([]byte(r.files["apply_result.json"]), &doc); err != nil {
-				r.t.Fatal(err)
-			}
+			check(r.t, json.Unmarshal([]byte(r.files["apply_result.json"]), &doc))
 			change(doc)
 			r.files["apply_result.json"] = lineOf(doc)
 			if both {

@@ -15,13 +15,9 @@ var wrong = []string{}
 // TestOwn: this program passes every vector, but for those that are known.
 func TestOwn(t *testing.T) {
 	r, err := Run(os.DirFS(vectorDir), Own{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	vectors, err := Read(os.DirFS(vectorDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, v := range vectors {
 		fails := slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.ID == v.ID })
 		if known := slices.Contains(wrong, v.Note); fails != known {
@@ -47,15 +43,11 @@ var requirement = regexp.MustCompile(`(?m)^(?:- )?\*\*([A-Z]-[0-9]+)\*\*`)
 // requirements of the text.
 func TestRequirements(t *testing.T) {
 	files, err := filepath.Glob(filepath.Dir(vectorDir) + "/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	shown := map[string]bool{}
 	for _, name := range append(files, vectorDir+"/README.md") {
 		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, found := range requirement.FindAllStringSubmatch(string(raw), -1) {
 			if _, twice := shown[found[1]]; twice {
 				t.Errorf("%s: %s is there twice", name, found[1])
@@ -67,9 +59,7 @@ func TestRequirements(t *testing.T) {
 		t.Fatalf("the text has %d requirements", len(shown))
 	}
 	vectors, err := Read(os.DirFS(vectorDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, v := range vectors {
 		for _, id := range v.Requires {
 			if _, ok := shown[id]; !ok {
@@ -94,9 +84,7 @@ func TestRequirements(t *testing.T) {
 // enough that nobody passes by refusing (V-4), and no two ask the same.
 func TestTwins(t *testing.T) {
 	vectors, err := Read(os.DirFS(vectorDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	refused, twins := 0, 0
 	asked := map[string]string{}
 	for _, v := range vectors {

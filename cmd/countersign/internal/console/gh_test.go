@@ -19,26 +19,18 @@ func writeGH(t *testing.T, dir, token string) {
 	}
 	script := "#!/bin/sh\necho \"$GH_TOKEN$GITHUB_TOKEN$GH_ENTERPRISE_TOKEN$GH_HOST $*\" >>\"$SAID\"\n" +
 		"[ \"$*\" = 'auth token --hostname=example.org' ] && echo '" + token + "' || { echo secret >&2; exit 1; }\n"
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := teststand.WriteFile(filepath.Join(dir, "gh"), []byte(script)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(dir, 0o755))
+	check(t, teststand.WriteFile(filepath.Join(dir, "gh"), []byte(script)))
 }
 
 func TestToken(t *testing.T) {
 	dir := t.TempDir()
 	repo, usual := filepath.Join(dir, "repo"), filepath.Join(dir, "usual")
-	if err := os.MkdirAll(filepath.Join(repo, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Join(repo, ".git"), 0o755))
 	writeGH(t, usual, "gho_right")
 	writeGH(t, repo, "gho_planted")
 	writeGH(t, filepath.Join(repo, "bin"), "gho_planted")
-	if err := os.Symlink(filepath.Join(repo, "bin"), filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Symlink(filepath.Join(repo, "bin"), filepath.Join(dir, "link")))
 	said := filepath.Join(dir, "said")
 	t.Setenv("SAID", said)
 	for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GH_HOST"} {
@@ -79,5 +71,12 @@ func TestIsExtension(t *testing.T) {
 		if console.IsExtension(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -21,9 +21,7 @@ func helped(t *testing.T) (told string) {
 	told = filepath.Join(home, "told")
 	helper := "!f() { echo $1 >>" + told + "; cat >>" + told + "; test $1 = get && echo username=ada && echo password=s3cret; }; f"
 	for name, text := range map[string]string{".gitconfig": "[credential]\n\thelper = \"" + helper + "\"\n\tuseHttpPath = true\n"} {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")

@@ -28,9 +28,7 @@ func TestTempDir(t *testing.T) {
 		select {}
 	}
 	dir, remove, err := console.TempDir("test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info, err)
 	}
@@ -50,17 +48,13 @@ func TestTempDir(t *testing.T) {
 		if err == nil {
 			err = child.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		line, err := bufio.NewReader(out).ReadString('\n')
 		dir, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if err != nil || rest != "<nil> <nil>" {
 			t.Fatalf("%q %v", line, err)
 		}
-		if err := child.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		check(t, child.Process.Signal(s))
 		var ended *exec.ExitError
 		if err := child.Wait(); !errors.As(err, &ended) || !ended.Sys().(syscall.WaitStatus).Signaled() || ended.Sys().(syscall.WaitStatus).Signal() != s {
 			t.Errorf("%v: %v", s, err)

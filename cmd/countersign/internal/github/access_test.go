@@ -46,9 +46,7 @@ func TestT09AccessIsAskedAgain(t *testing.T) {
 	w := newWorld(t)
 	ask := func(c *Client) string {
 		a, err := c.Access(context.Background(), w.people["ada"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return a.Permission
 	}
 	before := ask(w.client)

@@ -67,13 +67,9 @@ func archive(t *testing.T, files ...string) []byte {
 		if err == nil {
 			_, err = f.Write([]byte(files[i+1]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, z.Close())
 	return b.Bytes()
 }
 
@@ -156,5 +152,12 @@ func TestArtifact(t *testing.T) {
 			t.Errorf("%+v: %q, %v", f, got, err)
 		}
 		w.Heal()
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,9 +24,7 @@ func TestInstalled(t *testing.T) {
 	}
 	c := token(map[string]string{"actions": "write"})
 	found, err := c.Installed(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(found) != len(names) || !slices.Contains(found, Installed{Name: site, Branch: "main"}) {
 		t.Errorf("%d of %d: %+v", len(found), len(names), found)
 	}

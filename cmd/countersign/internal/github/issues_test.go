@@ -21,9 +21,7 @@ func TestIssues(t *testing.T) {
 	ctx := context.Background()
 	c := w.as(w.ActionsToken(site, "contents:read", "issues:write"))
 	me, err := c.Viewer(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for n := range 150 {
 		w.OpenIssue(site, "ada", fmt.Sprint("other ", n), "")
 	}
@@ -36,9 +34,7 @@ func TestIssues(t *testing.T) {
 		t.Fatalf("%d issues, %v", len(open), err)
 	}
 	made.Title, made.Body, made.Open = "another", "text", false
-	if err := c.UpdateIssue(ctx, made); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.UpdateIssue(ctx, made))
 	closed, err := c.ClosedIssues(ctx)
 	if err != nil || len(closed) != 1 || closed[0] != made {
 		t.Errorf("%+v, %v", closed, err)

@@ -39,9 +39,7 @@ func probed(t *testing.T, answers map[string]string) *Client {
 	}))
 	t.Cleanup(server.Close)
 	c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: "t", Wait: func(context.Context, time.Duration) error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }
 
@@ -62,9 +60,7 @@ func TestProbe(t *testing.T) {
 		"GET /repos/o/n/actions/workflows/b.yml":    `200 {"state":"active"}`,
 	}
 	f, err := probed(t, answers).Probe(context.Background(), "team/ledger")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want := Facts{
 		Version: "3.21.0", DefaultBranch: "main", Account: f.Account,
 		Rights:    map[string]bool{"contents: write": true, "checks: write": false, "pull-requests: write": false, "actions: read": true},

@@ -16,9 +16,7 @@ import (
 func (w *world) pull(number int) forge.PullRequest {
 	w.t.Helper()
 	pr, err := w.client.PullRequest(context.Background(), number)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check(w.t, err)
 	return pr
 }
 

@@ -89,8 +89,6 @@ func (p *pauses) wait(ctx context.Context, d time.Duration) error {
 func newClient(t *testing.T, apiURL string, p *pauses) *Client {
 	t.Helper()
 	c, err := New(Options{APIURL: apiURL, Repository: "o/n", Token: theToken, Wait: p.wait, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }

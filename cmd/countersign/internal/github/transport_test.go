@@ -176,9 +176,7 @@ func TestT61Silence(t *testing.T) {
 			pauses++
 			return ctx.Err()
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		checkKind(t, do(c), rest.KindNetwork)
 		server.Close() // once all have been counted
 		return server.requests(), pauses
@@ -234,9 +232,7 @@ func TestTokenStaysWithTheAPI(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	req, err := http.NewRequest(http.MethodGet, other.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := c.api.Do(context.Background(), req, nil); err != nil {
 		t.Fatal(err)
 	}

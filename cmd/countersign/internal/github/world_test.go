@@ -45,9 +45,7 @@ func (w *world) as(token string) *Client {
 		APIURL: w.API(), GraphQLURL: w.GraphQL(), ServerURL: w.URL, Repository: site, Token: token,
 		Wait: w.waits.wait, Timeout: 10 * time.Second,
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check(w.t, err)
 	return c
 }
 
@@ -58,9 +56,7 @@ func (w *world) comment(by, body string) githubtest.Comment {
 func (w *world) statements() []approval.Statement {
 	w.t.Helper()
 	all, err := w.client.Statements(context.Background(), 1)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check(w.t, err)
 	return all
 }
 

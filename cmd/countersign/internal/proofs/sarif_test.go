@@ -30,9 +30,7 @@ func sarifSample() map[string]any {
 // listed; nothing in it is a control.
 func TestT71SARIF(t *testing.T) {
 	raw, err := json.Marshal(sarifSample())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	text := string(raw)
 	for _, want := range []string{
 		`"uri":"a%20b/c%25.go"`, `"region":{"endLine":3,"startLine":3}`, `"region":{"endLine":7,"startLine":5}`, `"uri":".github/countersign.yml"`,
@@ -64,9 +62,7 @@ func TestT71SARIFOnline(t *testing.T) {
 		r.Findings = append(r.Findings, online.Finding{TransactionID: evil, What: online.WhatComment, About: evil, Recorded: evil, Now: evil, Verdict: v, Reason: evil})
 	}
 	raw, err := json.Marshal(proofs.SARIF(audit.Result{}, nil, &r, "refs/agent/ledger", "1")["runs"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var runs []struct {
 		Tool    struct{ Driver struct{ Rules []any } }
 		Results []struct {
@@ -74,9 +70,7 @@ func TestT71SARIFOnline(t *testing.T) {
 			Message struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal(raw, &runs); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(raw, &runs))
 	results := runs[0].Results
 	if len(results) != 2 || results[0].Level != "error" || results[1].Level != "warning" || len(runs[0].Tool.Driver.Rules) != 2 {
 		t.Errorf("%+v", results)

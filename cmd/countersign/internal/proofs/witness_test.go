@@ -30,13 +30,9 @@ type party struct {
 func newParty(t testing.TB, name string, cosigns bool) party {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	k, err := witness.NewKey(name, public, cosigns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return party{k, func(message []byte) ([]byte, error) { return ed25519.Sign(private, message), nil }}
 }
 
@@ -50,9 +46,7 @@ func treeOf(t testing.TB, kind string, n int) *witness.Tree {
 		leaves = append(leaves, witness.Leaf(fmt.Appendf(nil, "tree %s %d", kind, i)))
 	}
 	tree, err := witness.NewTree(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return tree
 }
 
@@ -60,14 +54,10 @@ func treeOf(t testing.TB, kind string, n int) *witness.Tree {
 func logOf(t testing.TB, p party, tree *witness.Tree, n int64) proofs.WitnessLog {
 	t.Helper()
 	root, err := tree.Root(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	c := witness.Checkpoint{Origin: p.Name(), Size: n, Root: root}
 	note, err := c.SignLog(p.Key, p.sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return proofs.WitnessLog{Checkpoint: c, Note: note, Tree: tree}
 }
 
@@ -75,9 +65,7 @@ func logOf(t testing.TB, p party, tree *witness.Tree, n int64) proofs.WitnessLog
 func open(t testing.TB, file string, create bool, w, log party) *proofs.WitnessServer {
 	t.Helper()
 	s, err := proofs.OpenWitness(file, create, w.Key, w.sign, []witness.Key{log.Key}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return s
 }
 
@@ -131,9 +119,7 @@ func TestAskAndServe(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Close())
 	// What it signed outlives the process.
 	s = open(t, file, false, w, log)
 	defer s.Close()
@@ -154,18 +140,12 @@ func TestMonitor(t *testing.T) {
 	}
 	// printf %s github.com/acme/app | sha256sum
 	resp, err := http.Get(url + "98d9fc12e0202ede77dcf03d8e2bdbefa902b35754ce1c59463a479a81f7c98d/checkpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f, err := witness.ParseFile(fmt.Appendf(nil, "log %s\nwitness w %s\n", log, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	n, err := f.Open(raw)
 	if err != nil || n.Size != 9 || n.Seen["w"] != now().Unix() {
 		t.Errorf("%v %+v", err, n)
@@ -191,9 +171,7 @@ func TestState(t *testing.T) {
 	if err := try(false, w.Key); !errors.Is(err, proofs.ErrLocked) {
 		t.Errorf("a second process: %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Close())
 	if err := try(true, w.Key); !errors.Is(err, proofs.ErrHasState) {
 		t.Errorf("begun twice: %v", err)
 	}
@@ -203,9 +181,7 @@ func TestState(t *testing.T) {
 	if err := try(false, w.Key); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte("{}\n"), 0o600))
 	if err := try(false, w.Key); err == nil {
 		t.Error("a damaged state is taken")
 	}
@@ -216,21 +192,15 @@ func TestStateNotWritten(t *testing.T) {
 	t.Parallel()
 	log, w := newParty(t, origin, false), newParty(t, "w.example", true)
 	dir := filepath.Join(t.TempDir(), "d")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(dir, 0o700))
 	s := open(t, filepath.Join(dir, "state.json"), true, w, log)
 	defer s.Close()
 	url, tree := serve(t, s.Handler()), treeOf(t, "a", 9)
-	if err := os.Rename(dir, dir+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(dir, dir+"-away"))
 	if got := askOne(t, logOf(t, log, tree, 3), w, url, 0); got.Err == nil || !strings.HasSuffix(got.Err.Error(), "500") {
 		t.Errorf("%+v", got)
 	}
-	if err := os.Rename(dir+"-away", dir); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(dir+"-away", dir))
 	if got := askOne(t, logOf(t, log, tree, 3), w, url, 0); got.Err == nil {
 		t.Error("it signs again, and does not know what is on disk")
 	}
@@ -256,9 +226,7 @@ func TestT79TwoProcesses(t *testing.T) {
 	two := open(t, file, false, w, log)
 	defer two.Close()
 	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	url := serve(t, one.Handler())
 	if got := askOne(t, logOf(t, log, a, 3), w, url, 0); got.Err != nil {
 		t.Fatal(got.Err)
@@ -269,9 +237,7 @@ func TestT79TwoProcesses(t *testing.T) {
 	if got := askOne(t, logOf(t, log, a, 5), w, url, 3); got.Err != nil {
 		t.Errorf("who signed last does not go on: %v", got.Err)
 	}
-	if err := os.WriteFile(file, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, old, 0o600))
 	if got := askOne(t, logOf(t, log, a, 5), w, url, 5); got.Err == nil {
 		t.Error("the state was set back, and it signs")
 	}
@@ -314,9 +280,7 @@ func TestT79Liars(t *testing.T) {
 	asked := logOf(t, log, tree, 9)
 	cosign := func(c witness.Checkpoint, p party) []byte {
 		line, err := c.Cosign(p.Key, p.sign, 90)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return line
 	}
 	answer := func(status int, body []byte) http.HandlerFunc {
@@ -381,4 +345,11 @@ func TestT79Liars(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -65,9 +65,7 @@ func fetch(t *testing.T, f *MergedPulls, h *hub) leftUnread {
 	t.Helper()
 	h.asked = map[string]int{}
 	left, err := f.Fetch(context.Background(), h, time.Time{}, noon, func() error { h.asked["save"]++; return nil }, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return left
 }
 
@@ -110,9 +108,7 @@ func TestFetchUnlike(t *testing.T) {
 	}
 	fetch(t, f, &hub{n: 1})
 	line, err := canon.Line(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if bytes.Contains(line, []byte("hunter2")) || bytes.Contains(line, []byte("what is this")) || bytes.Contains(line, []byte(`"hm"`)) || len(f.Pulls[0].Statements) != 2 {
 		t.Errorf("%s", line)
 	}
@@ -129,9 +125,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	fetch(t, f, &hub{n: 2})
-	if err := f.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.Save(name))
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -142,9 +136,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for what, text := range map[string]string{
 		"cut off":               string(whole[:len(whole)/2]),
 		"another schema":        strings.Replace(string(whole), "merged/1", "merged/2", 1),
@@ -157,9 +149,7 @@ func TestLoad(t *testing.T) {
 		if text == string(whole) {
 			t.Fatalf("%s changes nothing", what)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(name, []byte(text), 0o600))
 		if _, err := loadMerged(name, f.Repository); err == nil {
 			t.Errorf("%s is read", what)
 		}
@@ -169,13 +159,9 @@ func TestLoad(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	file := &MergedPulls{Schema: "countersign/merged/1"}
 	_, err := file.Fetch(context.Background(), &hub{n: 2, asked: map[string]int{}}, time.Time{}, noon, func() error { return nil }, func(int, int) {})
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	line, err := canon.Line(file)
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	f.Add(line)
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -184,13 +170,18 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := canon.Line(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var other MergedPulls
 		if err := decodeMerged(again, &other); err != nil {
 			t.Errorf("what was read is not read again: %v\n%s", err, again)
 		}
 		_, _ = got.Since(noon), got.Since(time.Time{})
 	})
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

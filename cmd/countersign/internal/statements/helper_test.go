@@ -21,18 +21,14 @@ func fake(t *testing.T, script string) helper {
 		t.Skip("there is no sh")
 	}
 	file := filepath.Join(t.TempDir(), "countersign-sigstore")
-	if err := teststand.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, teststand.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")))
 	p, err := findHelper(func(name string) string {
 		return map[string]string{
 			helperVariable: file, "ACTIONS_ID_TOKEN_REQUEST_URL": "https://token.example.org", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "secret",
 			"HTTPS_PROXY": "http://proxy.example.org", "GITHUB_TOKEN": "another", "LD_PRELOAD": "x.so",
 		}[name]
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -112,9 +108,7 @@ func TestHelperEnvironment(t *testing.T) {
 func TestHelperFind(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "countersign-sigstore")
-	if err := teststand.WriteFile(program, []byte("#!/bin/sh\n")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, teststand.WriteFile(program, []byte("#!/bin/sh\n")))
 	t.Setenv("PATH", dir)
 	t.Chdir(dir)
 	for _, named := range []string{"", "countersign-sigstore", "./countersign-sigstore", filepath.Join(dir, "nowhere"), dir} {
@@ -127,9 +121,7 @@ func TestHelperFind(t *testing.T) {
 	if err != nil || found.Path != program {
 		t.Errorf("%v %v", found.Path, err)
 	}
-	if err := os.Chmod(program, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(program, 0o666))
 	found.Getenv = func(string) string { return "" }
 	if _, err := found.Verify(t.Context(), nil, payload, wanted); !errors.Is(err, helperMissing) && !slices.Contains([]string{"windows"}, runtime.GOOS) {
 		t.Errorf("a file that cannot be run: %v", err)

@@ -39,9 +39,7 @@ func TestT31ParentBecomesLink(t *testing.T) {
 	for range applies() {
 		<-begin
 		r, err := statements.Apply("p", "t", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outcomes[string(r.Outcome)]++
 		if r.Outcome != "REFUSED" && len(r.Operations) != len(lines) {
 			t.Fatalf("the report is lost: %s", told(r))

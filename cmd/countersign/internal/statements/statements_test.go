@@ -108,9 +108,7 @@ func TestT79ApprovedTree(t *testing.T) {
 	commit := func(files map[string]string) string {
 		t.Helper()
 		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		git("add", "-A")
 		git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "x")
@@ -120,13 +118,9 @@ func TestT79ApprovedTree(t *testing.T) {
 	approved := commit(map[string]string{"a": "b\n"})
 	more := commit(map[string]string{"evil": "e\n"})
 	repo, err := gitstore.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	set, err := repo.Diff(t.Context(), base, approved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for commit, want := range map[string]string{approved: git("rev-parse", approved+"^{tree}"), more: "", base: "", "0123456789012345678901234567890123456789": ""} {
 		if got := approvedTree(repo, base, commit, set.ID()); got != want {
 			t.Errorf("%s: %q, want %q", commit, got, want)
@@ -134,7 +128,7 @@ func TestT79ApprovedTree(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

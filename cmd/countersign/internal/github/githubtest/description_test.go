@@ -77,9 +77,7 @@ func annotations(n int) []any {
 // The description has the operations that are served, and no others.
 func TestDescriptionIsOfTheOperations(t *testing.T) {
 	d, err := loadDescription()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	served := map[string]bool{}
 	for _, o := range operations {
 		served[o.method+" "+o.path] = true

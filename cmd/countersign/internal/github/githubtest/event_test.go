@@ -78,14 +78,10 @@ func TestEvents(t *testing.T) {
 func trimmed(t *testing.T, payload []byte) []byte {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(payload, &v); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(payload, &v))
 	withoutAddresses(v)
 	out, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }
 
@@ -110,14 +106,10 @@ func golden(t *testing.T, name string, got []byte) {
 	file := filepath.Join("testdata", "events", name+".json")
 	got = append(got, '\n')
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the server renders; -update writes it anew", file)
 	}
@@ -140,5 +132,12 @@ func TestEventThatGitHubWouldNotSend(t *testing.T) {
 		if err := checkEvent(e, changed); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.to, err)
 		}
+	}
+}
+
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

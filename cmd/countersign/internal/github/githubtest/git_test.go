@@ -41,12 +41,8 @@ func (w work) git(args ...string) (string, error) {
 func (w work) commit(path, text string) {
 	w.t.Helper()
 	file := filepath.Join(w.dir, path)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	fatal(w.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	fatal(w.t, os.WriteFile(file, []byte(text), 0o644))
 	for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", path}} {
 		if out, err := w.git(args...); err != nil {
 			w.t.Fatalf("git %v: %v: %s", args, err, out)

@@ -41,9 +41,7 @@ func (c client) send(method, url string, body any) (int, []byte, http.Header) {
 		data, _ = json.Marshal(body)
 	}
 	r, err := http.NewRequest(method, url, bytes.NewReader(data))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	fatal(c.t, err)
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -73,9 +71,7 @@ func (c client) rest(want int, method, path string, body any) any {
 	}
 	var v any
 	if len(data) > 0 {
-		if err := json.Unmarshal(data, &v); err != nil {
-			c.t.Fatal(err)
-		}
+		fatal(c.t, json.Unmarshal(data, &v))
 	}
 	return v
 }

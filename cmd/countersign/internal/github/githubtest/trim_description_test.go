@@ -41,14 +41,10 @@ func TestTrimDescriptions(t *testing.T) {
 	rest, err1 := trimREST(whole, listed(t, "rest.txt"))
 	events, err2 := trimEvents(whole, listed(t, "events.txt"))
 	table, err3 := trimGraphQL(read(t, *schema), listed(t, "types.txt"))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(err1, err2, err3))
 	err := errors.Join(write(filepath.Join("testdata", "rest.json"), rest), write(filepath.Join("testdata", "events.json"), events),
 		os.WriteFile(filepath.Join("testdata", "schema.graphql"), []byte(table), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 }
 
 // TestTrimmed: what is kept is what the lists name, and there is no more to cut.
@@ -67,17 +63,13 @@ func TestTrimmed(t *testing.T) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(data)
 }
 
 func decoded(t *testing.T, name string) (whole jsonObject) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, name)), &whole); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(read(t, name)), &whole))
 	return whole
 }
 
