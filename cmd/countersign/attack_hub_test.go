@@ -266,9 +266,7 @@ func (a *attack) approves(by string) {
 func (h *hub) bundle(diff string) string {
 	h.Helper()
 	file := filepath.Join(h.TempDir(), "bundle.json")
-	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", file); code != 0 {
-		h.Fatalf("exit code %d: %s", code, stderr)
-	}
+	h.does("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", file)
 	return file
 }
 
@@ -284,9 +282,7 @@ func (a *attack) closes() {
 	if got := a.status(a.tx); got == "completed" || got == "denied" {
 		return
 	}
-	if code, _, stderr := a.run("close", a.tx, "--reason", "the next one"); code != 0 {
-		a.Errorf("close: %d %s", code, stderr)
-	}
+	a.does("close", a.tx, "--reason", "the next one")
 }
 
 // read reads what settle --json printed.

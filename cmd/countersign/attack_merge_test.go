@@ -13,9 +13,7 @@ import (
 func (a *attack) explains(commit string, want int) string {
 	a.Helper()
 	a.git(a.dir, "fetch", "-q", "origin")
-	if code, _, stderr := a.run("sync"); code != 0 {
-		a.Fatalf("sync: %s", stderr)
-	}
+	a.does("sync")
 	code, stdout, stderr := a.run("audit", "--commit", commit)
 	if code != want {
 		a.Errorf("audit --commit: exit code %d, want %d: %s%s", code, want, stdout, stderr)

@@ -40,9 +40,7 @@ func TestPagesLinkPullRequest(t *testing.T) {
 			h.env = map[string]string{"HOME": h.TempDir(), "GIT_CONFIG_NOSYSTEM": "1"}
 		}
 		dir := filepath.Join(t.TempDir(), "site")
-		if code, stdout, stderr := h.run(append([]string{"site", "--out", dir}, c.flags...)...); code != 0 {
-			t.Fatalf("%s: %d %s%s", c.name, code, stdout, stderr)
-		}
+		h.does(append([]string{"site", "--out", dir}, c.flags...)...)
 		for page, want := range map[string]string{fmt.Sprintf("pull/%d/index.html", h.pr): c.list, "tx/" + denied + ".html": c.denied, "tx/" + waiting + ".html": c.waiting} {
 			raw, err := os.ReadFile(filepath.Join(dir, page))
 			check(t, err)

@@ -92,14 +92,10 @@ func TestLedgerElsewhere(t *testing.T) {
 	}
 
 	page := filepath.Join(t.TempDir(), "page.html")
-	if code, stdout, stderr := h.run("report", "--html", "--out", page, tx); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("report", "--html", "--out", page, tx)
 	h.fetchesElsewhere(page)
 	dir := filepath.Join(t.TempDir(), "site")
-	if code, stdout, stderr := h.run("site", "--out", dir); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("site", "--out", dir)
 	h.fetchesElsewhere(filepath.Join(dir, "tx", tx+".html"))
 
 	// A fork has another number, and so another ledger there, whatever its name is later.
@@ -248,9 +244,7 @@ func TestT86LedgerElsewhereOfHEAD(t *testing.T) {
 			h.git(h.dir, "checkout", "-q", "topic")
 			h.git(h.dir, "update-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/topic")
 			for _, args := range [][]string{{"review", "--push", "--policy-ref", "refs/remotes/origin/main", "--patch", h.write("more.patch", addition("more.txt", "more\n"))}, {"sync"}, {"list", "--push"}} {
-				if code, stdout, stderr := h.run(args...); code != 0 {
-					t.Errorf("%q: %q: %d %s%s", hostile, args, code, stdout, stderr)
-				}
+				h.does(args...)
 			}
 			if h.s.Ref(ledgers, fmt.Sprintf("refs/agent/ledger-%d", h.id)) == "" {
 				t.Errorf("%q: the ledger is not there", hostile)
@@ -267,9 +261,7 @@ func TestT86LedgerElsewhereOfStaleClone(t *testing.T) {
 	h.s.Repository(githubtest.NewRepository{Name: ledgers, Private: true, Files: map[string]string{"README.md": "# Ledgers\n"}})
 	h.ledgerToken("write", ledgers)
 	h.policyOn("ada", "main", "version: 1\nledger: {repository: "+ledgers+"}\n")
-	if code, stdout, stderr := h.run("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n"))); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
 	h.noLedger(site)
 	if h.refs(ledgers) == "" {
 		t.Error("the ledger is not there")
@@ -303,9 +295,7 @@ func TestLedgerElsewhereWithoutToken(t *testing.T) {
 	if refs := h.refs(ledgers); refs != "" {
 		t.Errorf("%s has %s", ledgers, refs)
 	}
-	if code, stdout, stderr := h.run(review...); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
+	h.does(review...)
 	if h.s.Ref(ledgers, fmt.Sprintf("refs/agent/ledger-%d", h.id)) == "" {
 		t.Errorf("%s has %s", ledgers, h.refs(ledgers))
 	}
@@ -353,9 +343,7 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 	h := newHub(t)
 	h.s.Repository(githubtest.NewRepository{Name: ledgers, Private: true, Files: map[string]string{"README.md": "# Ledgers\n"}})
 	h.propose(greetFix)
-	if code, stdout, stderr := h.run("list", "--push"); code != 0 {
-		t.Fatalf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("list", "--push")
 	h.policyOn("ada", "main", "version: 1\nledger: {repository: "+ledgers+"}\n")
 	h.git(h.dir, "fetch", "-q")
 	h.ledgerToken("write", ledgers)
@@ -410,9 +398,7 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 		t.Error("pages were written")
 	}
 	h.env["INPUT_REDACT"] = "true"
-	if code, stdout, stderr := h.run("action"); code != 0 {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("action")
 	h.fetchesElsewhere(filepath.Join(dir, "tx", out.Transactions[0].ID+".html"))
 }
 
@@ -462,15 +448,11 @@ func TestPlaceCosts(t *testing.T) {
 	h := newHub(t)
 	h.propose(greetFix)
 	h.clone()
-	if code, stdout, stderr := h.run("sync"); code != 0 {
-		t.Fatalf("%d %s%s", code, stdout, stderr)
-	}
+	h.does("sync")
 	asked := func(args ...string) (lists, others int) {
 		t.Helper()
 		h.s.ResetRequests()
-		if code, stdout, stderr := h.run(args...); code != 0 {
-			t.Errorf("%d %s%s", code, stdout, stderr)
-		}
+		h.does(args...)
 		for _, r := range h.s.Requests() {
 			if strings.HasSuffix(r.Path, "/info/refs") {
 				lists++

@@ -89,9 +89,7 @@ func TestRecordIsPushed(t *testing.T) {
 	}
 	done := func(args ...string) {
 		t.Helper()
-		if code, stdout, stderr := h.run(args...); code != 0 {
-			t.Fatalf("%q: %d %s %s", args, code, stdout, stderr)
-		}
+		h.does(args...)
 	}
 	done("review", "--patch", h.write("a.patch", greetFix))
 	if _, linked := shown(); linked {

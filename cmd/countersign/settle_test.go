@@ -152,6 +152,14 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
+// does runs a command line that succeeds.
+func (h *hub) does(args ...string) {
+	h.Helper()
+	if code, stdout, stderr := h.run(args...); code != 0 {
+		h.Fatalf("%q: exit code %d\n%s%s", args, code, stdout, stderr)
+	}
+}
+
 // settled is what settle prints with --json.
 type settled struct {
 	PullRequest  int `json:"pull_request"`
@@ -192,9 +200,7 @@ func (h *hub) settle(want int, args ...string) settled {
 func (h *hub) propose(diff string) (tx, fingerprint string) {
 	h.Helper()
 	bundle := filepath.Join(h.TempDir(), "bundle.json")
-	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
-		h.Fatalf("exit code %d: %s", code, stderr)
-	}
+	h.does("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", bundle)
 	s := h.settle(console.ExitPending, "--no-gate", "--bundle", bundle)
 	if len(s.Transactions) == 0 {
 		h.Fatal("nothing was proposed")
@@ -239,9 +245,7 @@ func TestSettleCycle(t *testing.T) {
 func (h *hub) audits() {
 	h.Helper()
 	for _, command := range []string{"sync", "audit"} {
-		if code, stdout, stderr := h.run(command); code != 0 {
-			h.Errorf("%s: %d %s%s", command, code, stdout, stderr)
-		}
+		h.does(command)
 	}
 }
 

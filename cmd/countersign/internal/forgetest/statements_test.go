@@ -63,37 +63,13 @@ var statementCases = []testCase{
 		}
 	}},
 	{"comments on several pages", func(s *scene) { // T62
-		n := 2*s.PageSize() + 1
-		for i := range n {
-			text := fmt.Sprint("chatter ", i)
-			if i%s.PageSize() == 0 {
-				text = fmt.Sprint("/deny ", i)
-			}
-			s.Comment(s.ada, s.pr, text)
-		}
-		s.denials(n, 3)
+		s.chatters(2*s.PageSize()+1, func(text string) { s.Comment(s.ada, s.pr, text) })
 	}},
 	{"reviews on several pages", func(s *scene) { // T62
-		n := s.PageSize() + 1
-		for i := range n {
-			text := fmt.Sprint("chatter ", i)
-			if i%s.PageSize() == 0 {
-				text = fmt.Sprint("/deny ", i)
-			}
-			s.Review(s.ada, s.pr, "COMMENTED", text)
-		}
-		s.denials(n, 2)
+		s.chatters(s.PageSize()+1, func(text string) { s.Review(s.ada, s.pr, "COMMENTED", text) })
 	}},
 	{"comments on lines on several pages", func(s *scene) { // T62
-		n := s.PageSize() + 1
-		for i := range n {
-			text := fmt.Sprint("chatter ", i)
-			if i%s.PageSize() == 0 {
-				text = fmt.Sprint("/deny ", i)
-			}
-			s.LineComment(s.ada, s.pr, "work.txt", text)
-		}
-		s.denials(n, 2)
+		s.chatters(s.PageSize()+1, func(text string) { s.LineComment(s.ada, s.pr, "work.txt", text) })
 	}},
 	{"what a text was", func(s *scene) { // T01, T02
 		id := s.Comment(s.ada, s.pr, "first")
@@ -215,9 +191,18 @@ var statementCases = []testCase{
 	}},
 }
 
-// denials fails the test unless there are n statements with a text, and so many denials.
-func (s *scene) denials(n, want int) {
+// chatters says n texts, of which one on each page is a denial, and fails the test unless they are all told of.
+func (s *scene) chatters(n int, say func(text string)) {
 	s.Helper()
+	want := 0
+	for i := range n {
+		text := fmt.Sprint("chatter ", i)
+		if i%s.PageSize() == 0 {
+			text = fmt.Sprint("/deny ", i)
+			want++
+		}
+		say(text)
+	}
 	found, said := 0, 0
 	for _, one := range s.statements() {
 		if one.Body != "" {
