@@ -52,12 +52,7 @@ func sandboxIn(t *testing.T, parent string, files map[string]string) playground 
 	return s
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal
 
 func (s playground) write(name, content string) {
 	s.t.Helper()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // What an agent may write holds nothing else that a profile speaks of, and no variable of ours or of the person's keys is passed.
@@ -58,7 +60,7 @@ func TestTrust(t *testing.T) {
 	} {
 		home := t.TempDir()
 		file := filepath.Join(home, trust.File)
-		check(t, errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(have), 0o600), trust.add(home, "/a\"\nb]")))
+		teststand.Fatal(t, errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(have), 0o600), trust.add(home, "/a\"\nb]")))
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%q: %q %v", have, got, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var update = flag.Bool("update", false, "write testdata/screens anew")
@@ -58,9 +59,4 @@ func ends(a *console.Console, err error) int {
 	return code
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal

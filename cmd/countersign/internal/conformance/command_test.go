@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestMain is also the verifiers that the tests start.
@@ -83,7 +85,7 @@ func TestCommand(t *testing.T) {
 			var said []string
 			c := &Command{Argv: []string{os.Args[0]}, Say: func(line string) { said = append(said, line) }, Limit: 2 * time.Second}
 			r, err := Run(three, c)
-			check(t, err)
+			teststand.Fatal(t, err)
 			if err := c.Close(); (err != nil) != (how == "bad end") {
 				t.Error(err)
 			}
@@ -137,7 +139,7 @@ func TestDiffers(t *testing.T) {
 		{Expectation{Verdict: Refuse}, `{"id":"x","verdict":"refuse","rule":"L3"}`, true},
 	} {
 		var a Answer
-		check(t, json.Unmarshal([]byte(c.answer), &a))
+		teststand.Fatal(t, json.Unmarshal([]byte(c.answer), &a))
 		if differs := c.differs("x", a); (differs == "") != c.agrees {
 			t.Errorf("%s: %q", c.answer, differs)
 		}

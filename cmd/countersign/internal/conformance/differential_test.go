@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // secondVerifier is the one beside the specification, written from its text alone.
@@ -53,7 +54,7 @@ func TestDifferential(t *testing.T) {
 		}
 	}()
 	vectors, err := Read(os.DirFS(vectorDir))
-	check(t, err)
+	teststand.Fatal(t, err)
 	for _, v := range vectors {
 		if !slices.Contains(wrong, v.Note) {
 			agree(t, other, v.Note, v.Question())
@@ -87,7 +88,7 @@ func tampered(t *testing.T, other Verifier) {
 		raw, err1 := os.ReadFile(file)
 		about, err2 := os.ReadFile(strings.TrimSuffix(file, ".bundle") + ".json")
 		var doc struct{ Kind, Signers, Tip string }
-		check(t, errors.Join(err1, err2, json.Unmarshal(about, &doc)))
+		teststand.Fatal(t, errors.Join(err1, err2, json.Unmarshal(about, &doc)))
 		demanded := []string{doc.Signers}
 		if i%4 == 0 {
 			demanded = append(demanded, "")

@@ -151,7 +151,7 @@ func saidLife(g *generator) {
 		var doc m
 		said := m{"author": ada}
 		*r = *made(id, said, m{"author": ada})
-		check(g.t, json.Unmarshal([]byte(r.files[r.path("disposition")]), &doc))
+		teststand.Fatal(g.t, json.Unmarshal([]byte(r.files[r.path("disposition")]), &doc))
 		armored := key.Sign(observation.DispositionNamespace, []byte(lineOf(doc)))
 		*r = *made(id, said, m{"author": ada, "signature": m{"armored": armored, "line": "ada@example.org " + key.Public}})
 	})

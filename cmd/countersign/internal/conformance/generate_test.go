@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var update = flag.Bool("update", false, "write docs/spec/vectors anew: from the tables of cases, where ids stay with notes, and what lines written by hand leave out")
@@ -115,7 +116,7 @@ func (g *generator) filled(v Vector, got Answer) m {
 		if err == nil {
 			err = json.Unmarshal(raw, &plain)
 		}
-		check(g.t, err)
+		teststand.Fatal(g.t, err)
 		for name, value := range plain {
 			if had, ok := values[name]; ok && !reflect.DeepEqual(had, value) {
 				if !slices.Contains(wrong, v.Note) {
@@ -181,10 +182,10 @@ func (g *generator) byHand(had []Vector) {
 			continue
 		}
 		raw, err := os.ReadFile(file)
-		check(g.t, err)
+		teststand.Fatal(g.t, err)
 		for line := range bytes.Lines(raw) {
 			v, err := parse(bytes.TrimSpace(line), g.class)
-			check(g.t, err)
+			teststand.Fatal(g.t, err)
 			got, _, err := answer(whole[v.ID].Question())
 			if err != nil || got.Verdict != v.Expect.Verdict {
 				g.t.Errorf("%s %q: expected %s, this program says %s, %v", v.ID, v.Note, v.Expect.Verdict, got.Verdict, err)
@@ -207,7 +208,7 @@ func TestUpdate(t *testing.T) {
 		t.Skip("without -update")
 	}
 	had, err := Read(os.DirFS(vectorDir))
-	check(t, err)
+	teststand.Fatal(t, err)
 	classes := map[string]bool{}
 	for _, v := range had {
 		classes[v.Class] = true
@@ -242,7 +243,7 @@ func TestUpdate(t *testing.T) {
 				}
 				out.Write(line)
 			}
-			check(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), out.Bytes(), 0o666))
+			teststand.Fatal(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), out.Bytes(), 0o666))
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -78,7 +79,7 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) *ledgerHistory {
 func wholeLedgerOf(t testing.TB, seed byte, lives ...storetest.Life) *ledgerHistory {
 	t.Helper()
 	entries, err := storetest.LivesOf(seed, lives...)
-	check(t, err)
+	teststand.Fatal(t, err)
 	h := &ledgerHistory{t: t}
 	for _, e := range entries {
 		s := &stage{files: map[string]string{}, message: e.Message, when: e.When.Unix()}
@@ -225,7 +226,7 @@ func (h *ledgerHistory) bundle(head string) Bytes {
 		z := zlib.NewWriter(&out)
 		_, _ = fmt.Fprintf(z, "%s %d\x00%s", kind, len(data), data)
 		_ = z.Close()
-		check(h.t, os.WriteFile(file, out.Bytes(), 0o666))
+		teststand.Fatal(h.t, os.WriteFile(file, out.Bytes(), 0o666))
 		fmt.Fprintf(&list, "%s %s\n", id, h.names[id])
 	}
 	return Bytes(head + "\n" + git(list.String(), "pack-objects", "--stdout", "-q", "--window=50"))
@@ -636,7 +637,7 @@ func witnessCases(g *generator) {
 	witnessKey := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{51}, 32))
 	check := func(err error) {
 		g.t.Helper()
-		check(g.t, err)
+		teststand.Fatal(g.t, err)
 	}
 	public := func(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519.PublicKey) }
 	signs := func(k ed25519.PrivateKey) witness.Sign {

@@ -295,7 +295,7 @@ func (g *generator) postedLife(base *record) {
 	c.bad("S-30", "the comment has another signature than is recorded", "L21", func(r *record) {
 		text := posted(forge.SignedBlock, nil, other)
 		var doc m
-		check(r.t, json.Unmarshal([]byte(text.files[text.path("statement")]), &doc))
+		teststand.Fatal(r.t, json.Unmarshal([]byte(text.files[text.path("statement")]), &doc))
 		r.change("statement", func(d m) { d["text"], d["statement"].(m)["body"] = doc["text"], doc["text"] })
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["body_sha256"] = canon.Sum([]byte(doc["text"].(string)))

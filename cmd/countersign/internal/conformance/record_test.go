@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A record is a transaction's directory in which anything can be changed: its chain, the names of
@@ -33,7 +34,7 @@ type record struct {
 func lifeOf(t testing.TB, life storetest.Life) *record {
 	t.Helper()
 	entries, err := storetest.Lives(life)
-	check(t, err)
+	teststand.Fatal(t, err)
 	r := &record{t: t, files: map[string]string{}}
 	for _, e := range entries {
 		for name, data := range e.Files {
@@ -57,7 +58,7 @@ func lifeOf(t testing.TB, life storetest.Life) *record {
 func (r *record) read(events string, without ...string) {
 	for line := range strings.Lines(events) {
 		var e m
-		check(r.t, json.Unmarshal([]byte(line), &e))
+		teststand.Fatal(r.t, json.Unmarshal([]byte(line), &e))
 		payload := e["payload"].(m)
 		item, _ := payload["item"].(m)
 		if item["type"] == "turnDiff" || item["type"] == "fileChange" && item["status"] == "completed" {
@@ -260,12 +261,12 @@ func (r *record) path(kind string) string {
 // replace replaces a text in all events.
 func (r *record) replace(from, to string) {
 	raw, err := json.Marshal(r.events)
-	check(r.t, err)
+	teststand.Fatal(r.t, err)
 	if !bytes.Contains(raw, []byte(from)) {
 		r.t.Fatalf("%q is nowhere", from)
 	}
 	r.events = nil
-	check(r.t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(from), []byte(to)), &r.events))
+	teststand.Fatal(r.t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(from), []byte(to)), &r.events))
 }
 
 // change changes the last artifact of a kind, and its name wherever that is.
@@ -273,7 +274,7 @@ func (r *record) change(kind string, change func(doc m)) {
 	r.t.Helper()
 	name := r.path(kind)
 	var doc m
-	check(r.t, json.Unmarshal([]byte(r.files[name]), &doc))
+	teststand.Fatal(r.t, json.Unmarshal([]byte(r.files[name]), &doc))
 	change(doc)
 	r.rewrite(name, lineOf(doc))
 }
@@ -317,7 +318,7 @@ func (r *record) ref() m {
 		return m{"commit": strings.Repeat("1", 40), "sha256": "sha256:" + strings.Repeat("0", 64)} // in a verdict it is given
 	}
 	var doc m
-	check(r.t, json.Unmarshal([]byte(r.files[r.path("policy")]), &doc))
+	teststand.Fatal(r.t, json.Unmarshal([]byte(r.files[r.path("policy")]), &doc))
 	return m{"commit": doc["commit"], "sha256": doc["sha256"]}
 }
 
@@ -366,11 +367,4 @@ func likeFiles(base, tree m) m {
 		}
 	}
 	return out
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -182,7 +182,7 @@ func unreduced(signature []byte) []byte {
 func recorded(g *generator, ask func(message, signature, namespace string) m) {
 	for _, name := range []string{"ecdsa-256", "ecdsa-384", "ecdsa-521", "rsa-2048", "rsa-3072"} {
 		raw, err := os.ReadFile("../../../../pipeline/record/sshsig/testdata/" + name + ".txtar")
-		check(g.t, err)
+		teststand.Fatal(g.t, err)
 		_, rest, ok1 := strings.Cut(string(raw), "-- commit --\n")
 		head, inside, ok2 := strings.Cut(rest, "\ngpgsig ")
 		signature, message, ok3 := strings.Cut(inside, "-----END SSH SIGNATURE-----\n")
@@ -194,7 +194,7 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 		g.good("sshsig", "S-22 S-50", name+", of a commit that ssh-keygen signed for git", ask(payload, signature, "git"), nil)
 		g.bad("sshsig", "S-22", name+": another message", name+", of a commit that ssh-keygen signed for git", ask(payload+"x", signature, "git"))
 		blob, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(strings.Join(strings.Split(signature, "\n")[1:len(strings.Split(signature, "\n"))-2], ""), "\n", ""))
-		check(g.t, err)
+		teststand.Fatal(g.t, err)
 		var e struct {
 			Magic                     [6]byte
 			Version                   uint32
@@ -206,8 +206,8 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 			Format string
 			Blob   []byte
 		}
-		check(g.t, ssh.Unmarshal(blob, &e))
-		check(g.t, ssh.Unmarshal(e.Signature, &sig))
+		teststand.Fatal(g.t, ssh.Unmarshal(blob, &e))
+		teststand.Fatal(g.t, ssh.Unmarshal(e.Signature, &sig))
 		remade := func(format string, inner []byte) string {
 			return armored(envelope{"SSHSIG", 1, e.PublicKey, e.Namespace, "", e.Hash, text(format, inner), nil}.blob(), 70)
 		}
@@ -219,7 +219,7 @@ func recorded(g *generator, ask func(message, signature, namespace string) m) {
 			continue
 		}
 		var rs struct{ R, S *big.Int }
-		check(g.t, ssh.Unmarshal(sig.Blob, &rs))
+		teststand.Fatal(g.t, ssh.Unmarshal(sig.Blob, &rs))
 		r := rs.R.Bytes()
 		if r[0] >= 0x80 {
 			r = append([]byte{0}, r...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func init() { generators["transaction"] = transactionVectors }
@@ -351,7 +352,7 @@ func wholeLife(g *generator) {
 	result := func(change func(doc m), both bool) func(*record) {
 		return func(r *record) {
 			var doc m
-			check(r.t, json.Unmarshal([]byte(r.files["apply_result.json"]), &doc))
+			teststand.Fatal(r.t, json.Unmarshal([]byte(r.files["apply_result.json"]), &doc))
 			change(doc)
 			r.files["apply_result.json"] = lineOf(doc)
 			if both {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // wrong are the vectors, by their notes, that this program answers otherwise than the text says.
@@ -15,9 +17,9 @@ var wrong = []string{}
 // TestOwn: this program passes every vector, but for those that are known.
 func TestOwn(t *testing.T) {
 	r, err := Run(os.DirFS(vectorDir), Own{})
-	check(t, err)
+	teststand.Fatal(t, err)
 	vectors, err := Read(os.DirFS(vectorDir))
-	check(t, err)
+	teststand.Fatal(t, err)
 	for _, v := range vectors {
 		fails := slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.ID == v.ID })
 		if known := slices.Contains(wrong, v.Note); fails != known {
@@ -43,11 +45,11 @@ var requirement = regexp.MustCompile(`(?m)^(?:- )?\*\*([A-Z]-[0-9]+)\*\*`)
 // requirements of the text.
 func TestRequirements(t *testing.T) {
 	files, err := filepath.Glob(filepath.Dir(vectorDir) + "/*.md")
-	check(t, err)
+	teststand.Fatal(t, err)
 	shown := map[string]bool{}
 	for _, name := range append(files, vectorDir+"/README.md") {
 		raw, err := os.ReadFile(name)
-		check(t, err)
+		teststand.Fatal(t, err)
 		for _, found := range requirement.FindAllStringSubmatch(string(raw), -1) {
 			if _, twice := shown[found[1]]; twice {
 				t.Errorf("%s: %s is there twice", name, found[1])
@@ -59,7 +61,7 @@ func TestRequirements(t *testing.T) {
 		t.Fatalf("the text has %d requirements", len(shown))
 	}
 	vectors, err := Read(os.DirFS(vectorDir))
-	check(t, err)
+	teststand.Fatal(t, err)
 	for _, v := range vectors {
 		for _, id := range v.Requires {
 			if _, ok := shown[id]; !ok {
@@ -84,7 +86,7 @@ func TestRequirements(t *testing.T) {
 // enough that nobody passes by refusing (V-4), and no two ask the same.
 func TestTwins(t *testing.T) {
 	vectors, err := Read(os.DirFS(vectorDir))
-	check(t, err)
+	teststand.Fatal(t, err)
 	refused, twins := 0, 0
 	asked := map[string]string{}
 	for _, v := range vectors {

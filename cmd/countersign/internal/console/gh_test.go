@@ -19,18 +19,18 @@ func writeGH(t *testing.T, dir, token string) {
 	}
 	script := "#!/bin/sh\necho \"$GH_TOKEN$GITHUB_TOKEN$GH_ENTERPRISE_TOKEN$GH_HOST $*\" >>\"$SAID\"\n" +
 		"[ \"$*\" = 'auth token --hostname=example.org' ] && echo '" + token + "' || { echo secret >&2; exit 1; }\n"
-	check(t, os.MkdirAll(dir, 0o755))
-	check(t, teststand.WriteFile(filepath.Join(dir, "gh"), []byte(script)))
+	teststand.Fatal(t, os.MkdirAll(dir, 0o755))
+	teststand.Fatal(t, teststand.WriteFile(filepath.Join(dir, "gh"), []byte(script)))
 }
 
 func TestToken(t *testing.T) {
 	dir := t.TempDir()
 	repo, usual := filepath.Join(dir, "repo"), filepath.Join(dir, "usual")
-	check(t, os.MkdirAll(filepath.Join(repo, ".git"), 0o755))
+	teststand.Fatal(t, os.MkdirAll(filepath.Join(repo, ".git"), 0o755))
 	writeGH(t, usual, "gho_right")
 	writeGH(t, repo, "gho_planted")
 	writeGH(t, filepath.Join(repo, "bin"), "gho_planted")
-	check(t, os.Symlink(filepath.Join(repo, "bin"), filepath.Join(dir, "link")))
+	teststand.Fatal(t, os.Symlink(filepath.Join(repo, "bin"), filepath.Join(dir, "link")))
 	said := filepath.Join(dir, "said")
 	t.Setenv("SAID", said)
 	for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GH_HOST"} {
@@ -71,12 +71,5 @@ func TestIsExtension(t *testing.T) {
 		if console.IsExtension(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // helped is a HOME whose configuration names a helper that has one password, and writes
@@ -21,7 +22,7 @@ func helped(t *testing.T) (told string) {
 	told = filepath.Join(home, "told")
 	helper := "!f() { echo $1 >>" + told + "; cat >>" + told + "; test $1 = get && echo username=ada && echo password=s3cret; }; f"
 	for name, text := range map[string]string{".gitconfig": "[credential]\n\thelper = \"" + helper + "\"\n\tuseHttpPath = true\n"} {
-		check(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+		teststand.Fatal(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const namespace = "countersign-decision@v2"
@@ -35,7 +36,7 @@ func keygen(t *testing.T, kind string, more ...string) (file string) {
 func readOut(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	check(t, err)
+	teststand.Fatal(t, err)
 	return strings.TrimSpace(string(data))
 }
 
@@ -43,7 +44,7 @@ func readOut(t *testing.T, file string) string {
 func proves(t *testing.T, armored, public string, message []byte) {
 	t.Helper()
 	allowed, err := sshsig.ParseAllowedSigners([]byte("ada " + public + "\n"))
-	check(t, err)
+	teststand.Fatal(t, err)
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	if _, err := allowed.Prove(namespace, message, armored, []string{"ada"}, now, now); err != nil {
 		t.Errorf("the signature proves nothing: %v", err)
@@ -54,7 +55,7 @@ func proves(t *testing.T, armored, public string, message []byte) {
 func agent(t *testing.T, files ...string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
-	check(t, err)
+	teststand.Fatal(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	cmd := exec.Command("ssh-agent", "-D", "-a", socket)
@@ -101,7 +102,7 @@ func TestSignWithAgent(t *testing.T) {
 		t.Fatalf("the agent has %v, %v", keys, err)
 	}
 	for _, file := range []string{first, second} { // what signs is the agent's
-		check(t, os.Remove(file))
+		teststand.Fatal(t, os.Remove(file))
 	}
 	for _, key := range []console.SigningKey{keys[1], console.NamedKey("key::"+public, ""), console.NamedKey(public, ""), console.NamedKey(second+".pub", "")} {
 		armored, err := key.Sign(t.Context(), namespace, message, io.Discard)

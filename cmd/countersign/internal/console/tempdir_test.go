@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const asChild = "COUNTERSIGN_TEST_TEMPDIR"
@@ -28,7 +29,7 @@ func TestTempDir(t *testing.T) {
 		select {}
 	}
 	dir, remove, err := console.TempDir("test-")
-	check(t, err)
+	teststand.Fatal(t, err)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info, err)
 	}
@@ -48,13 +49,13 @@ func TestTempDir(t *testing.T) {
 		if err == nil {
 			err = child.Start()
 		}
-		check(t, err)
+		teststand.Fatal(t, err)
 		line, err := bufio.NewReader(out).ReadString('\n')
 		dir, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if err != nil || rest != "<nil> <nil>" {
 			t.Fatalf("%q %v", line, err)
 		}
-		check(t, child.Process.Signal(s))
+		teststand.Fatal(t, child.Process.Signal(s))
 		var ended *exec.ExitError
 		if err := child.Wait(); !errors.As(err, &ended) || !ended.Sys().(syscall.WaitStatus).Signaled() || ended.Sys().(syscall.WaitStatus).Signal() != s {
 			t.Errorf("%v: %v", s, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func TestAccess(t *testing.T) {
@@ -46,7 +47,7 @@ func TestT09AccessIsAskedAgain(t *testing.T) {
 	w := newWorld(t)
 	ask := func(c *Client) string {
 		a, err := c.Access(context.Background(), w.people["ada"])
-		check(t, err)
+		teststand.Fatal(t, err)
 		return a.Permission
 	}
 	before := ask(w.client)

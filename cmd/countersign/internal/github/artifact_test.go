@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func TestRun(t *testing.T) {
@@ -67,9 +68,9 @@ func archive(t *testing.T, files ...string) []byte {
 		if err == nil {
 			_, err = f.Write([]byte(files[i+1]))
 		}
-		check(t, err)
+		teststand.Fatal(t, err)
 	}
-	check(t, z.Close())
+	teststand.Fatal(t, z.Close())
 	return b.Bytes()
 }
 
@@ -152,12 +153,5 @@ func TestArtifact(t *testing.T) {
 			t.Errorf("%+v: %q, %v", f, got, err)
 		}
 		w.Heal()
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

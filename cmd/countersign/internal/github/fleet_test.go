@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func TestInstalled(t *testing.T) {
@@ -24,7 +25,7 @@ func TestInstalled(t *testing.T) {
 	}
 	c := token(map[string]string{"actions": "write"})
 	found, err := c.Installed(context.Background())
-	check(t, err)
+	teststand.Fatal(t, err)
 	if len(found) != len(names) || !slices.Contains(found, Installed{Name: site, Branch: "main"}) {
 		t.Errorf("%d of %d: %+v", len(found), len(names), found)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestIssues: issues are opened, found on any page without the pull requests among them,
@@ -21,7 +22,7 @@ func TestIssues(t *testing.T) {
 	ctx := context.Background()
 	c := w.as(w.ActionsToken(site, "contents:read", "issues:write"))
 	me, err := c.Viewer(ctx)
-	check(t, err)
+	teststand.Fatal(t, err)
 	for n := range 150 {
 		w.OpenIssue(site, "ada", fmt.Sprint("other ", n), "")
 	}
@@ -34,7 +35,7 @@ func TestIssues(t *testing.T) {
 		t.Fatalf("%d issues, %v", len(open), err)
 	}
 	made.Title, made.Body, made.Open = "another", "text", false
-	check(t, c.UpdateIssue(ctx, made))
+	teststand.Fatal(t, c.UpdateIssue(ctx, made))
 	closed, err := c.ClosedIssues(ctx)
 	if err != nil || len(closed) != 1 || closed[0] != made {
 		t.Errorf("%+v, %v", closed, err)

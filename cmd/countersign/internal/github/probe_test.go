@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // probed is a server that answers each request by a table: "METHOD path" → status
@@ -39,7 +41,7 @@ func probed(t *testing.T, answers map[string]string) *Client {
 	}))
 	t.Cleanup(server.Close)
 	c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: "t", Wait: func(context.Context, time.Duration) error { return nil }})
-	check(t, err)
+	teststand.Fatal(t, err)
 	return c
 }
 
@@ -60,7 +62,7 @@ func TestProbe(t *testing.T) {
 		"GET /repos/o/n/actions/workflows/b.yml":    `200 {"state":"active"}`,
 	}
 	f, err := probed(t, answers).Probe(context.Background(), "team/ledger")
-	check(t, err)
+	teststand.Fatal(t, err)
 	want := Facts{
 		Version: "3.21.0", DefaultBranch: "main", Account: f.Account,
 		Rights:    map[string]bool{"contents: write": true, "checks: write": false, "pull-requests: write": false, "actions: read": true},

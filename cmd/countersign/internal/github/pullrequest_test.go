@@ -11,12 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func (w *world) pull(number int) forge.PullRequest {
 	w.t.Helper()
 	pr, err := w.client.PullRequest(context.Background(), number)
-	check(w.t, err)
+	teststand.Fatal(w.t, err)
 	return pr
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 const (
@@ -89,6 +91,6 @@ func (p *pauses) wait(ctx context.Context, d time.Duration) error {
 func newClient(t *testing.T, apiURL string, p *pauses) *Client {
 	t.Helper()
 	c, err := New(Options{APIURL: apiURL, Repository: "o/n", Token: theToken, Wait: p.wait, Timeout: time.Minute})
-	check(t, err)
+	teststand.Fatal(t, err)
 	return c
 }

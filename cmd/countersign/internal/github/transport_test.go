@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // splitFields reads "Name: value; Name: value".
@@ -176,7 +177,7 @@ func TestT61Silence(t *testing.T) {
 			pauses++
 			return ctx.Err()
 		}})
-		check(t, err)
+		teststand.Fatal(t, err)
 		checkKind(t, do(c), rest.KindNetwork)
 		server.Close() // once all have been counted
 		return server.requests(), pauses
@@ -232,7 +233,7 @@ func TestTokenStaysWithTheAPI(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	req, err := http.NewRequest(http.MethodGet, other.URL, nil)
-	check(t, err)
+	teststand.Fatal(t, err)
 	if _, err := c.api.Do(context.Background(), req, nil); err != nil {
 		t.Fatal(err)
 	}

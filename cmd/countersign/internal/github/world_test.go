@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A world is a forge with the repository acme/site, in which ada and bob may
@@ -45,7 +46,7 @@ func (w *world) as(token string) *Client {
 		APIURL: w.API(), GraphQLURL: w.GraphQL(), ServerURL: w.URL, Repository: site, Token: token,
 		Wait: w.waits.wait, Timeout: 10 * time.Second,
 	})
-	check(w.t, err)
+	teststand.Fatal(w.t, err)
 	return c
 }
 
@@ -56,7 +57,7 @@ func (w *world) comment(by, body string) githubtest.Comment {
 func (w *world) statements() []approval.Statement {
 	w.t.Helper()
 	all, err := w.client.Statements(context.Background(), 1)
-	check(w.t, err)
+	teststand.Fatal(w.t, err)
 	return all
 }
 

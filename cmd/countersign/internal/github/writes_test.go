@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 func checkOf(title string, annotations int) forge.Check {
@@ -80,7 +81,7 @@ func TestStoreAttestation(t *testing.T) {
 			fmt.Fprint(w, answer)
 		}))
 		c, err := New(Options{APIURL: server.URL, Repository: site, Token: "t", Wait: w.waits.wait, Timeout: 10 * time.Second})
-		check(t, err)
+		teststand.Fatal(t, err)
 		if id, err := c.StoreAttestation(ctx, bundle); err == nil {
 			t.Errorf("%s: %s", answer, id)
 		}
@@ -95,7 +96,7 @@ func TestT60CheckOfAnotherApp(t *testing.T) {
 	head := w.Pull(site, 1).Head
 	other := w.as(w.AppToken(githubtest.AppToken{Bot: "helper[bot]", Repositories: []string{site}, Permissions: map[string]string{"checks": "write"}}))
 	forged, err := forge.Publish(ctx, other, head, checkOf("success", 0))
-	check(t, err)
+	teststand.Fatal(t, err)
 	own, err := forge.Publish(ctx, w.client, head, checkOf("pending", 0))
 	if err != nil || own.ID == forged.ID || own.App == forged.App {
 		t.Fatalf("%+v beside %+v, %v", own, forged, err)

@@ -25,15 +25,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal
 
 // A world is a repository with a ledger, and the program that shows it.
 type world struct {

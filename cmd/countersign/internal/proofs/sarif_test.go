@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // sarifSample has every kind of result.
@@ -30,7 +31,7 @@ func sarifSample() map[string]any {
 // listed; nothing in it is a control.
 func TestT71SARIF(t *testing.T) {
 	raw, err := json.Marshal(sarifSample())
-	check(t, err)
+	teststand.Fatal(t, err)
 	text := string(raw)
 	for _, want := range []string{
 		`"uri":"a%20b/c%25.go"`, `"region":{"endLine":3,"startLine":3}`, `"region":{"endLine":7,"startLine":5}`, `"uri":".github/countersign.yml"`,
@@ -62,7 +63,7 @@ func TestT71SARIFOnline(t *testing.T) {
 		r.Findings = append(r.Findings, online.Finding{TransactionID: evil, What: online.WhatComment, About: evil, Recorded: evil, Now: evil, Verdict: v, Reason: evil})
 	}
 	raw, err := json.Marshal(proofs.SARIF(audit.Result{}, nil, &r, "refs/agent/ledger", "1")["runs"])
-	check(t, err)
+	teststand.Fatal(t, err)
 	var runs []struct {
 		Tool    struct{ Driver struct{ Rules []any } }
 		Results []struct {
@@ -70,7 +71,7 @@ func TestT71SARIFOnline(t *testing.T) {
 			Message struct{ Text string }
 		}
 	}
-	check(t, json.Unmarshal(raw, &runs))
+	teststand.Fatal(t, json.Unmarshal(raw, &runs))
 	results := runs[0].Results
 	if len(results) != 2 || results[0].Level != "error" || results[1].Level != "warning" || len(runs[0].Tool.Driver.Rules) != 2 {
 		t.Errorf("%+v", results)

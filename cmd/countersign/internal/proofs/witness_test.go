@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -30,9 +31,9 @@ type party struct {
 func newParty(t testing.TB, name string, cosigns bool) party {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	check(t, err)
+	teststand.Fatal(t, err)
 	k, err := witness.NewKey(name, public, cosigns)
-	check(t, err)
+	teststand.Fatal(t, err)
 	return party{k, func(message []byte) ([]byte, error) { return ed25519.Sign(private, message), nil }}
 }
 
@@ -46,7 +47,7 @@ func treeOf(t testing.TB, kind string, n int) *witness.Tree {
 		leaves = append(leaves, witness.Leaf(fmt.Appendf(nil, "tree %s %d", kind, i)))
 	}
 	tree, err := witness.NewTree(leaves)
-	check(t, err)
+	teststand.Fatal(t, err)
 	return tree
 }
 
@@ -54,10 +55,10 @@ func treeOf(t testing.TB, kind string, n int) *witness.Tree {
 func logOf(t testing.TB, p party, tree *witness.Tree, n int64) proofs.WitnessLog {
 	t.Helper()
 	root, err := tree.Root(n)
-	check(t, err)
+	teststand.Fatal(t, err)
 	c := witness.Checkpoint{Origin: p.Name(), Size: n, Root: root}
 	note, err := c.SignLog(p.Key, p.sign)
-	check(t, err)
+	teststand.Fatal(t, err)
 	return proofs.WitnessLog{Checkpoint: c, Note: note, Tree: tree}
 }
 
@@ -65,7 +66,7 @@ func logOf(t testing.TB, p party, tree *witness.Tree, n int64) proofs.WitnessLog
 func open(t testing.TB, file string, create bool, w, log party) *proofs.WitnessServer {
 	t.Helper()
 	s, err := proofs.OpenWitness(file, create, w.Key, w.sign, []witness.Key{log.Key}, now)
-	check(t, err)
+	teststand.Fatal(t, err)
 	return s
 }
 
@@ -119,7 +120,7 @@ func TestAskAndServe(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	check(t, s.Close())
+	teststand.Fatal(t, s.Close())
 	// What it signed outlives the process.
 	s = open(t, file, false, w, log)
 	defer s.Close()
@@ -140,12 +141,12 @@ func TestMonitor(t *testing.T) {
 	}
 	// printf %s github.com/acme/app | sha256sum
 	resp, err := http.Get(url + "98d9fc12e0202ede77dcf03d8e2bdbefa902b35754ce1c59463a479a81f7c98d/checkpoint")
-	check(t, err)
+	teststand.Fatal(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	check(t, err)
+	teststand.Fatal(t, err)
 	f, err := witness.ParseFile(fmt.Appendf(nil, "log %s\nwitness w %s\n", log, w))
-	check(t, err)
+	teststand.Fatal(t, err)
 	n, err := f.Open(raw)
 	if err != nil || n.Size != 9 || n.Seen["w"] != now().Unix() {
 		t.Errorf("%v %+v", err, n)
@@ -171,7 +172,7 @@ func TestState(t *testing.T) {
 	if err := try(false, w.Key); !errors.Is(err, proofs.ErrLocked) {
 		t.Errorf("a second process: %v", err)
 	}
-	check(t, s.Close())
+	teststand.Fatal(t, s.Close())
 	if err := try(true, w.Key); !errors.Is(err, proofs.ErrHasState) {
 		t.Errorf("begun twice: %v", err)
 	}
@@ -181,7 +182,7 @@ func TestState(t *testing.T) {
 	if err := try(false, w.Key); err != nil {
 		t.Error(err)
 	}
-	check(t, os.WriteFile(file, []byte("{}\n"), 0o600))
+	teststand.Fatal(t, os.WriteFile(file, []byte("{}\n"), 0o600))
 	if err := try(false, w.Key); err == nil {
 		t.Error("a damaged state is taken")
 	}
@@ -192,15 +193,15 @@ func TestStateNotWritten(t *testing.T) {
 	t.Parallel()
 	log, w := newParty(t, origin, false), newParty(t, "w.example", true)
 	dir := filepath.Join(t.TempDir(), "d")
-	check(t, os.Mkdir(dir, 0o700))
+	teststand.Fatal(t, os.Mkdir(dir, 0o700))
 	s := open(t, filepath.Join(dir, "state.json"), true, w, log)
 	defer s.Close()
 	url, tree := serve(t, s.Handler()), treeOf(t, "a", 9)
-	check(t, os.Rename(dir, dir+"-away"))
+	teststand.Fatal(t, os.Rename(dir, dir+"-away"))
 	if got := askOne(t, logOf(t, log, tree, 3), w, url, 0); got.Err == nil || !strings.HasSuffix(got.Err.Error(), "500") {
 		t.Errorf("%+v", got)
 	}
-	check(t, os.Rename(dir+"-away", dir))
+	teststand.Fatal(t, os.Rename(dir+"-away", dir))
 	if got := askOne(t, logOf(t, log, tree, 3), w, url, 0); got.Err == nil {
 		t.Error("it signs again, and does not know what is on disk")
 	}
@@ -226,7 +227,7 @@ func TestT79TwoProcesses(t *testing.T) {
 	two := open(t, file, false, w, log)
 	defer two.Close()
 	old, err := os.ReadFile(file)
-	check(t, err)
+	teststand.Fatal(t, err)
 	url := serve(t, one.Handler())
 	if got := askOne(t, logOf(t, log, a, 3), w, url, 0); got.Err != nil {
 		t.Fatal(got.Err)
@@ -237,7 +238,7 @@ func TestT79TwoProcesses(t *testing.T) {
 	if got := askOne(t, logOf(t, log, a, 5), w, url, 3); got.Err != nil {
 		t.Errorf("who signed last does not go on: %v", got.Err)
 	}
-	check(t, os.WriteFile(file, old, 0o600))
+	teststand.Fatal(t, os.WriteFile(file, old, 0o600))
 	if got := askOne(t, logOf(t, log, a, 5), w, url, 5); got.Err == nil {
 		t.Error("the state was set back, and it signs")
 	}
@@ -280,7 +281,7 @@ func TestT79Liars(t *testing.T) {
 	asked := logOf(t, log, tree, 9)
 	cosign := func(c witness.Checkpoint, p party) []byte {
 		line, err := c.Cosign(p.Key, p.sign, 90)
-		check(t, err)
+		teststand.Fatal(t, err)
 		return line
 	}
 	answer := func(status int, body []byte) http.HandlerFunc {
@@ -345,11 +346,4 @@ func TestT79Liars(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

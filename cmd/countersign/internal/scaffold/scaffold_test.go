@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -404,12 +405,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal
 
 // TestWatch: the workflow has least rights, runs for the default branch alone, one at a time,
 // and keeps the line "since" that its owner wrote into it. doctor says if it is not there.

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -65,7 +66,7 @@ func fetch(t *testing.T, f *MergedPulls, h *hub) leftUnread {
 	t.Helper()
 	h.asked = map[string]int{}
 	left, err := f.Fetch(context.Background(), h, time.Time{}, noon, func() error { h.asked["save"]++; return nil }, func(int, int) {})
-	check(t, err)
+	teststand.Fatal(t, err)
 	return left
 }
 
@@ -108,7 +109,7 @@ func TestFetchUnlike(t *testing.T) {
 	}
 	fetch(t, f, &hub{n: 1})
 	line, err := canon.Line(f)
-	check(t, err)
+	teststand.Fatal(t, err)
 	if bytes.Contains(line, []byte("hunter2")) || bytes.Contains(line, []byte("what is this")) || bytes.Contains(line, []byte(`"hm"`)) || len(f.Pulls[0].Statements) != 2 {
 		t.Errorf("%s", line)
 	}
@@ -125,7 +126,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	fetch(t, f, &hub{n: 2})
-	check(t, f.Save(name))
+	teststand.Fatal(t, f.Save(name))
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -136,7 +137,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	whole, err := os.ReadFile(name)
-	check(t, err)
+	teststand.Fatal(t, err)
 	for what, text := range map[string]string{
 		"cut off":               string(whole[:len(whole)/2]),
 		"another schema":        strings.Replace(string(whole), "merged/1", "merged/2", 1),
@@ -149,7 +150,7 @@ func TestLoad(t *testing.T) {
 		if text == string(whole) {
 			t.Fatalf("%s changes nothing", what)
 		}
-		check(t, os.WriteFile(name, []byte(text), 0o600))
+		teststand.Fatal(t, os.WriteFile(name, []byte(text), 0o600))
 		if _, err := loadMerged(name, f.Repository); err == nil {
 			t.Errorf("%s is read", what)
 		}
@@ -159,9 +160,9 @@ func TestLoad(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	file := &MergedPulls{Schema: "countersign/merged/1"}
 	_, err := file.Fetch(context.Background(), &hub{n: 2, asked: map[string]int{}}, time.Time{}, noon, func() error { return nil }, func(int, int) {})
-	check(f, err)
+	teststand.Fatal(f, err)
 	line, err := canon.Line(file)
-	check(f, err)
+	teststand.Fatal(f, err)
 	f.Add(line)
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -170,18 +171,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := canon.Line(got)
-		check(t, err)
+		teststand.Fatal(t, err)
 		var other MergedPulls
 		if err := decodeMerged(again, &other); err != nil {
 			t.Errorf("what was read is not read again: %v\n%s", err, again)
 		}
 		_, _ = got.Since(noon), got.Since(time.Time{})
 	})
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

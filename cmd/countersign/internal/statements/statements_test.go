@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // TestT79HelperFails: only a program that says so makes a signature a bad one; one that was
@@ -128,9 +129,4 @@ func TestT79ApprovedTree(t *testing.T) {
 	}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal

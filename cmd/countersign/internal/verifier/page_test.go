@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
@@ -27,12 +28,7 @@ func pack(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = teststand.Fatal
 
 func write(t testing.TB, p verifier.Program) string {
 	t.Helper()

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // An answer that is not as GitHub describes it is noticed.
@@ -77,7 +79,7 @@ func annotations(n int) []any {
 // The description has the operations that are served, and no others.
 func TestDescriptionIsOfTheOperations(t *testing.T) {
 	d, err := loadDescription()
-	fatal(t, err)
+	teststand.Fatal(t, err)
 	served := map[string]bool{}
 	for _, o := range operations {
 		served[o.method+" "+o.path] = true

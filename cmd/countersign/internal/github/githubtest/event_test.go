@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var update = flag.Bool("update", false, "write testdata/events anew")
@@ -78,10 +80,10 @@ func TestEvents(t *testing.T) {
 func trimmed(t *testing.T, payload []byte) []byte {
 	t.Helper()
 	var v map[string]any
-	fatal(t, json.Unmarshal(payload, &v))
+	teststand.Fatal(t, json.Unmarshal(payload, &v))
 	withoutAddresses(v)
 	out, err := json.MarshalIndent(v, "", "  ")
-	fatal(t, err)
+	teststand.Fatal(t, err)
 	return out
 }
 
@@ -106,10 +108,10 @@ func golden(t *testing.T, name string, got []byte) {
 	file := filepath.Join("testdata", "events", name+".json")
 	got = append(got, '\n')
 	if *update {
-		fatal(t, os.WriteFile(file, got, 0o644))
+		teststand.Fatal(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)
-	fatal(t, err)
+	teststand.Fatal(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the server renders; -update writes it anew", file)
 	}
@@ -132,12 +134,5 @@ func TestEventThatGitHubWouldNotSend(t *testing.T) {
 		if err := checkEvent(e, changed); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.to, err)
 		}
-	}
-}
-
-func fatal(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // work is a clone by the real git.
@@ -41,8 +43,8 @@ func (w work) git(args ...string) (string, error) {
 func (w work) commit(path, text string) {
 	w.t.Helper()
 	file := filepath.Join(w.dir, path)
-	fatal(w.t, os.MkdirAll(filepath.Dir(file), 0o755))
-	fatal(w.t, os.WriteFile(file, []byte(text), 0o644))
+	teststand.Fatal(w.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	teststand.Fatal(w.t, os.WriteFile(file, []byte(text), 0o644))
 	for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", path}} {
 		if out, err := w.git(args...); err != nil {
 			w.t.Fatalf("git %v: %v: %s", args, err, out)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 // A client asks a server and reads what it answers.
@@ -41,7 +43,7 @@ func (c client) send(method, url string, body any) (int, []byte, http.Header) {
 		data, _ = json.Marshal(body)
 	}
 	r, err := http.NewRequest(method, url, bytes.NewReader(data))
-	fatal(c.t, err)
+	teststand.Fatal(c.t, err)
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -71,7 +73,7 @@ func (c client) rest(want int, method, path string, body any) any {
 	}
 	var v any
 	if len(data) > 0 {
-		fatal(c.t, json.Unmarshal(data, &v))
+		teststand.Fatal(c.t, json.Unmarshal(data, &v))
 	}
 	return v
 }

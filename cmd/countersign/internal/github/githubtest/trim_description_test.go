@@ -15,6 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/countersign-dev/countersign/pipeline/teststand"
 )
 
 var (
@@ -41,10 +43,10 @@ func TestTrimDescriptions(t *testing.T) {
 	rest, err1 := trimREST(whole, listed(t, "rest.txt"))
 	events, err2 := trimEvents(whole, listed(t, "events.txt"))
 	table, err3 := trimGraphQL(read(t, *schema), listed(t, "types.txt"))
-	fatal(t, errors.Join(err1, err2, err3))
+	teststand.Fatal(t, errors.Join(err1, err2, err3))
 	err := errors.Join(write(filepath.Join("testdata", "rest.json"), rest), write(filepath.Join("testdata", "events.json"), events),
 		os.WriteFile(filepath.Join("testdata", "schema.graphql"), []byte(table), 0o644))
-	fatal(t, err)
+	teststand.Fatal(t, err)
 }
 
 // TestTrimmed: what is kept is what the lists name, and there is no more to cut.
@@ -63,13 +65,13 @@ func TestTrimmed(t *testing.T) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	fatal(t, err)
+	teststand.Fatal(t, err)
 	return string(data)
 }
 
 func decoded(t *testing.T, name string) (whole jsonObject) {
 	t.Helper()
-	fatal(t, json.Unmarshal([]byte(read(t, name)), &whole))
+	teststand.Fatal(t, json.Unmarshal([]byte(read(t, name)), &whole))
 	return whole
 }
 
