@@ -50,6 +50,7 @@ func TestOwnRules(t *testing.T) {
 		"password: admin@mail.example.org", "secret: file:///etc/app/db2#x", "?password=hunter&next=/a", "if password==other.password {", "secret: docs/policy.md#secrets",
 		"password: your-password-here!", "actions: password-store@v4.1.2", "secret: actions/checkout@v4.1.2",
 		"stringData:\n  host: database.internal\n  user: ${USER_NAME}\n  url: $DATABASE\n  pass: <password>\n  t: {{ .Values.token }}\n  enc: ENC[AES256_GCM,data:" + word + "=,iv:" + word + word + "]\nother: " + word + "\n",
+		"BC6JUbIDg+N+a\n5UUhU05xyClEypB/EAAAAYY291bnRlcnNpZ24tZGVjaXNpb25AdjIAAAAAAAAABnNoYTUx\nMgAAAFMAA", "/EAAAABhjb3VudGVyc2lnbi1kZWNpc2lvbkB2MgAAAAAAAAAG\n",
 		"kind: ConfigMap\ndata:\n  a: " + word + word + "\n---\nkind: Secret\n", "kind: SecretList\ndata:\n  a: " + word + word + "\n", "kind: Secret\nmetadata:\n  uid: " + word + word + "\n",
 	} {
 		if got := secret.Default().Text(text); got != text {
