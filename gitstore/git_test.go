@@ -188,14 +188,21 @@ func (w work) Open() writing.Store {
 	return ledgerAt(w.t, w.dir)
 }
 
+// fsck fails the test if git finds anything wrong, or warns of anything.
+func (w work) fsck() {
+	w.t.Helper()
+	cmd := exec.Command("git", "-C", w.dir, "fsck", "--strict", "--no-dangling", "--full")
+	out, err := cmd.CombinedOutput()
+	if said := strings.TrimSpace(string(out)); err != nil || said != "" && said != "notice: HEAD points to an unborn branch (main)" {
+		w.t.Errorf("git fsck: %v: %s", err, said)
+	}
+}
+
 // sound fails the test unless git finds nothing to complain of, and the ledger
 // to be a line of n commits with one root.
 func (w work) sound(n int) {
 	w.t.Helper()
-	out := w.git("fsck", "--strict", "--no-dangling", "--full")
-	if out != "" && out != "notice: HEAD points to an unborn branch (main)" {
-		w.t.Errorf("git fsck: %s", out)
-	}
+	w.fsck()
 	for options, want := range map[string]int{"--all": n, "--first-parent": n, "--max-parents=0": min(n, 1), "--min-parents=2": 0} {
 		if got := w.git("rev-list", "--count", options, gitstore.LedgerRef, "--not", "--branches"); got != fmt.Sprint(want) {
 			w.t.Errorf("git rev-list %s counts %s commits, want %d", options, got, want)

@@ -48,7 +48,7 @@ var ErrNoLedger = fault.Refuse("there is no ledger here", "")
 
 // NoLedger is ErrNoLedger, with how there comes to be one.
 func (r *Repo) NoLedger() error {
-	return &fault.Error{Kind: fault.Refused, Message: ErrNoLedger.Error(), Try: r.Config.SyncOr("countersign review FILE"), Cause: ErrNoLedger}
+	return &fault.Error{Kind: fault.Refused, Message: ErrNoLedger.Error(), Try: r.Config.SyncOr("origin", "countersign review FILE"), Cause: ErrNoLedger}
 }
 
 // History returns the ledger's history as it stands. The tip is held to the

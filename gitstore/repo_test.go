@@ -243,7 +243,7 @@ func TestSettings(t *testing.T) {
 	}
 	write(".gitconfig", "[user]\n\tname = Home\n\temail = home@localhost\n[include]\n\tpath = more\n"+
 		"[includeIf \"gitdir:"+w.dir+"/\"]\n\tpath = here\n[includeIf \"gitdir:/nowhere/\"]\n\tpath = not-here\n")
-	write("more", "[user]\n\tname = More\n[core]\n\tfileMode = off\n")
+	write("more", "[user]\n\tname = More\n[core]\n\tfileMode = false\n")
 	write("here", "[user]\n\temail = here@localhost\n")
 	write("not-here", "[user]\n\temail = not-here@localhost\n")
 	for _, unset := range []string{"user.name", "user.email", "core.filemode"} {

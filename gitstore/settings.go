@@ -103,9 +103,9 @@ func (s Settings) Remotes() (names []string) {
 	return names
 }
 
-// SyncOr is the command that brings a remote's ledger here or, where there is no remote, other.
-func (s Settings) SyncOr(other string) string {
-	if len(s.Remotes()) > 0 {
+// SyncOr is the command that brings a remote's ledger here or, where there is no such remote, other.
+func (s Settings) SyncOr(remote, other string) string {
+	if s.RemoteURL(remote) != "" {
 		return "countersign sync"
 	}
 	return other

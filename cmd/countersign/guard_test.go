@@ -291,6 +291,13 @@ git init -q --bare -b other other.git
 countersign guard install -C other.git
 refused git -C work push -q ../other.git HEAD:refs/heads/main
 
+# One that begins with a Policy that nobody can read.
+git init -q --bare -b main unread.git
+countersign guard install -C unread.git
+cd work; mkdir -p .github; echo 'x: [' >.github/countersign.yml; git add .github; git commit -q -m unread
+refused git push -q ../unread.git HEAD:refs/heads/main
+git reset -q --hard HEAD~1; git push -q ../unread.git HEAD:refs/heads/main; cd ..
+
 # What cannot run lets nothing in, and status says so.
 for spoil in 'rm countersign' 'chmod -x countersign' 'sed -i s/exec/exec.nothing/ countersign'; do
 	countersign guard install -C former.git >/dev/null
@@ -322,7 +329,7 @@ refused countersign guard install -C gitea.git
 	for _, want := range []string{
 		"plain.git: not guarded: ", "guard install --repo ", "plain.git: guarded: main", "refs/heads/main: nothing accounts for 1 of its 1 new commits",
 		"core.hooksPath has git look for hooks in /elsewhere", "comes before the default branch, refs/heads/other, which is not there yet",
-		"countersign is not there, or may not be run", "may not be run", "the ledger that is there does not verify", "nowhere",
+		"countersign is not there, or may not be run", "may not be run", "the Policy of refs/heads/main", "the ledger that is there does not verify", "nowhere",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nobody said %q", want)

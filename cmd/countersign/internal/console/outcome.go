@@ -78,7 +78,7 @@ var exitCodes = []struct {
 	}},
 }
 
-// parts are the errors that were joined to one.
+// parts are the errors that were joined into one.
 func parts(err error) (of []error) {
 	joined, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // what wraps a join is one
 	if !is {

@@ -109,7 +109,9 @@ func (p *place) open(c *console.Console) (*session.Session, error) {
 	c.AtEnd = append(c.AtEnd, s.Close)
 	p.hooks = filepath.Join(s.Repo.Dir(), "hooks")
 	if path := s.Repo.Config.HooksPath; path != "" {
-		if !filepath.IsAbs(path) {
+		if below, home := strings.CutPrefix(path, "~/"); home {
+			path = filepath.Join(c.Getenv("HOME"), below)
+		} else if !filepath.IsAbs(path) {
 			path = filepath.Join(cmp.Or(s.Repo.Worktree(), s.Repo.Dir()), path)
 		}
 		return s, fault.Fail(fmt.Sprintf("%s: core.hooksPath has git look for hooks in %s", report.Clean(p.dir), report.Clean(path)), place{hooks: path}.install())
@@ -323,13 +325,13 @@ func status(c *console.Console, places []place) error {
 	var all []guarded
 	text, failed := "", error(nil)
 	for _, p := range places {
-		g := look(c, &p)
+		g, try := look(c, &p)
 		all = append(all, g)
 		text += report.Clean(g.Directory)
 		switch {
 		case !g.Guarded:
 			text += fmt.Sprintf(": not guarded: %s\n", report.Clean(g.Why))
-			failed = fault.Fail(g.Directory+" is not guarded", p.install())
+			failed = fault.Fail(g.Directory+" is not guarded", cmp.Or(try, p.install()))
 		case g.Why != "":
 			text += fmt.Sprintf(": guarded, and refuses everything: %s\n", report.Clean(g.Why))
 			failed = fault.Fail(g.Directory+" refuses every push", "docs/guard.md says how to mend it")
@@ -343,7 +345,8 @@ func status(c *console.Console, places []place) error {
 	return cmp.Or(c.Result(map[string]any{"repositories": all}, text), failed)
 }
 
-func look(c *console.Console, p *place) (g guarded) {
+// look also returns what mends a place that git's own settings keep from being guarded.
+func look(c *console.Console, p *place) (g guarded, try string) {
 	g = guarded{Directory: p.dir, Branches: []string{}, Notes: []string{}}
 	if p.dir == "" {
 		g.Directory = p.hooks
@@ -351,7 +354,7 @@ func look(c *console.Console, p *place) (g guarded) {
 		s, err := p.open(c)
 		if err != nil {
 			g.Why = err.Error()
-			return g
+			return g, console.HintOf(err)
 		}
 		if err := g.goesBy(c, s); err != nil {
 			g.Why = console.OneLine(err)
@@ -359,7 +362,7 @@ func look(c *console.Console, p *place) (g guarded) {
 	}
 	not := hooked(p.hooks)
 	g.Guarded, g.Why = not == "", cmp.Or(not, g.Why)
-	return g
+	return g, ""
 }
 
 // goesBy notes what the guard of a repository goes by. An error is why it refuses every push.

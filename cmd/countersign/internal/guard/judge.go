@@ -217,7 +217,8 @@ func (p *push) holdOne(ctx context.Context, u update) (*refusal, error) {
 	case slices.Contains(p.beside(), u.Ref):
 		return p.grows(ctx, u)
 	case p.was[p.head] == "" && u.Ref == p.head:
-		return nil, nil // what the guard begins with
+		_, err := policyOf(ctx, p.view.Repo, u.Ref, u.New) // what the guard begins with, which it has to be able to read
+		return nil, err
 	case p.was[p.head] == "" && p.now(p.head) == "":
 		return &refusal{Why: "comes before the default branch, " + p.head + ", which is not there yet", Hint: "push the default branch first; if it has another name, on the server: git symbolic-ref HEAD refs/heads/NAME"}, nil
 	case slices.Contains(p.branches, u.Ref):

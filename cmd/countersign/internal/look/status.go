@@ -118,18 +118,20 @@ func listing(rows []report.Listed, more bool, due []explain.Exception, untold er
 	return doc
 }
 
-// begins are the commands for where nothing waits, and why it cannot be told what is to be reviewed: without a commit nothing is.
-func begins(s *session.Session, untold error) ([]report.Step, error) {
+// exceptions are those that people review, and the commands for where nothing waits. Without a commit and a ledger there are none;
+// else untold is why it cannot be told.
+func exceptions(ctx context.Context, s *session.Session, tip string) (due []explain.Exception, begin []report.Step, untold error) {
 	list := report.Step{Type: s.Again("list"), For: "shows what was decided"}
-	switch empty := errors.Is(untold, gitstore.ErrNoCommits); {
+	due, untold = session.Exceptions(ctx, s, tip)
+	switch empty := tip == "" && errors.Is(untold, gitstore.ErrNoCommits); {
 	case empty && s.Repo.Worktree() != "":
-		return []report.Step{{Type: s.Typed(console.HintOf(untold), ""), For: "makes a commit to begin with"}}, nil
+		return nil, []report.Step{{Type: s.Typed(console.HintOf(untold), ""), For: "makes a commit to begin with"}}, nil
 	case empty:
-		return []report.Step{list}, nil
+		return nil, []report.Step{list}, nil
 	case untold != nil || s.Repo.Worktree() == "": // nothing can be proposed
-		return []report.Step{list}, untold
+		return nil, []report.Step{list}, untold
 	}
-	return []report.Step{{Type: s.Again("run", "--worktree"), For: "proposes what you have changed"}, list}, nil
+	return due, []report.Step{{Type: s.Again("run", "--worktree"), For: "proposes what you have changed"}, list}, nil
 }
 
 // Status shows what is open, and the commands that take it on.
@@ -147,8 +149,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
-	due, untold := session.Exceptions(ctx, s, snap.Tip)
-	begin, untold := begins(s, untold)
+	due, begin, untold := exceptions(ctx, s, snap.Tip)
 	if c.Flags.JSON {
 		return c.PrintJSON(listing(rows, false, due, untold))
 	}

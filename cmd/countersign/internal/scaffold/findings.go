@@ -235,7 +235,11 @@ func (f Facts) policyFindings() []Finding {
 	at := report.Clean(cmp.Or(f.Branch, "HEAD"))
 	switch {
 	case f.PolicyErr != nil:
-		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", at, report.ErrorLine(f.PolicyErr))}
+		check := "countersign policy check"
+		if f.Branch != "" {
+			check += " " + policy.Path
+		}
+		return []Finding{fails(check, "the Policy on %s is not valid: %s", at, report.ErrorLine(f.PolicyErr))}
 	case f.isHere(policy.Path):
 		return nil
 	case f.Files[policy.Path] == Missing:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
@@ -264,11 +265,16 @@ func Exceptions(ctx context.Context, s *Session, tip string) ([]explain.Exceptio
 	}
 	snap, err := s.Local.Snapshot(ctx)
 	rules, _, unread := policy.Read(tree)
-	if err = cmp.Or(err, unread); err != nil || rules.Exceptions.Review == 0 || snap.Tip == "" && tip == "" {
+	if err = cmp.Or(err, unread); err != nil || rules.Exceptions.Review == 0 {
 		return nil, err
 	}
-	if snap.Tip != tip {
-		return nil, errors.New("this clone has another ledger: countersign sync")
+	switch shared := s.Repo.Config.RemoteURL(s.Flags.Remote) != ""; {
+	case snap.Tip == "" && tip == "" && !shared:
+		return nil, nil
+	case snap.Tip == "":
+		return nil, errors.New("this clone has no ledger: countersign sync")
+	case snap.Tip != tip:
+		return nil, errors.New("this clone has another ledger than the remote: countersign sync")
 	}
 	clock, err := WholeClock(ctx, s.Local)
 	if err != nil {
@@ -309,7 +315,7 @@ func WholeClock(ctx context.Context, local *gitstore.Ledger) (*explain.Clock, er
 
 // Unaccounted is the error of a commit that nothing accounts for.
 func (j BranchJudge) Unaccounted(e explain.Explanation) error {
-	try := j.Repo.Config.SyncOr("")
+	try := j.Repo.Config.SyncOr(console.DefaultRemote, "")
 	if len(e.Transactions) > 0 {
 		try = "countersign show " + e.Transactions[0].TransactionID
 	}

@@ -254,5 +254,5 @@ func (s *Session) Lacks(in writing.Snapshot, err error) error {
 	if in.Tip != "" || s.Shared != nil {
 		return err
 	}
-	return &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: s.Repo.Config.SyncOr("countersign review FILE"), Cause: err}
+	return &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: s.Repo.Config.SyncOr(s.Flags.Remote, "countersign review FILE"), Cause: err}
 }
