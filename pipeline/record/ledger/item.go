@@ -58,9 +58,9 @@ type ItemChange struct {
 	UnifiedDiff string `json:"unified_diff"`
 }
 
-// follows reports whether the item is one of turn item schema 0.1, as far as the
+// Follows reports whether the item is one of turn item schema 0.1, as far as the
 // words that it may use go.
-func (i Item) follows() bool {
+func (i Item) Follows() bool {
 	if m := i.Metadata; m != nil && (m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) || !m.claims() || CheckRequesters(m.RequestedBy) != nil) {
 		return false
 	}
@@ -206,7 +206,7 @@ type Command struct {
 	Metadata         CommandMetadata `json:"metadata"`
 }
 
-// follows reports whether the item is one of turn item schema 0.1. A command is
+// Follows reports whether the item is one of turn item schema 0.1. A command is
 // recorded once it has ended, and has an artifact then (I12).
 func (c Command) follows() bool {
 	return c.ID != "" && (c.Status == ItemCompleted || c.Status == ItemFailed)
@@ -284,7 +284,7 @@ type TraceMetadata struct {
 	EndedAt     string      `json:"ended_at,omitempty"`
 }
 
-// follows reports whether the item is one of turn item schema 0.1.
+// Follows reports whether the item is one of turn item schema 0.1.
 func (i TraceStep) follows() bool {
 	has := map[string]bool{
 		"agentMessage": i.Content != nil, "reasoning": i.Summary != nil, "plan": len(i.Steps) > 0,

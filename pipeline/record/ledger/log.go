@@ -135,7 +135,7 @@ func (s *seen) admit(p Payload, tx Transaction) error {
 			return breaks("I4", "turn %q cannot start", p.TurnID)
 		}
 	case *TurnItem:
-		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.follows())
+		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.Follows())
 	case *CommandItem:
 		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.follows())
 	case *TraceItem:

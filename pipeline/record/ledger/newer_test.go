@@ -79,7 +79,7 @@ func TestNewerDirectory(t *testing.T) {
 		d := newDirectory(t)
 		c.bend(d)
 		var rules []string
-		for _, v := range ledger.CheckOwn(d.files, txID) {
+		for _, v := range checkOwn(d.files, txID) {
 			if v.RuleID != "L23" && !slices.Contains(rules, v.RuleID) { // a page is made of events
 				rules = append(rules, v.RuleID)
 			}

@@ -44,7 +44,7 @@ func TestT77T96NoPageDecides(t *testing.T) {
 		for _, id := range ids {
 			dir, err := fs.Sub(tree, ledger.Dir(id))
 			fatal(t, err)
-			if found := ledger.CheckOwn(dir, id); len(found) > 0 {
+			if found := checkOwn(dir, id); len(found) > 0 {
 				t.Errorf("%q: %v", file.below, found)
 			}
 		}

@@ -74,7 +74,7 @@ func TestT53OneProposal(t *testing.T) {
 	} {
 		d := newDirectory(t)
 		c.edit(d)
-		if got := rules(ledger.CheckOwn(d.files, txID)); got != c.want {
+		if got := rules(checkOwn(d.files, txID)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -23,7 +23,7 @@ func checked(t *testing.T, dir fstest.MapFS) []canon.Violation {
 	if found, isForeign := pipeline.CheckForeign(dir); isForeign {
 		return found.Violations
 	}
-	return ledger.CheckOwn(dir, "")
+	return checkOwn(dir, "")
 }
 
 // bothWays holds ReadOwn to the walk over the events that asks nothing of ReadLog: what breaks an invariant there is never sound.

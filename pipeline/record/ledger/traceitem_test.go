@@ -121,7 +121,7 @@ func TestTraceItemRules(t *testing.T) {
 	for name, data := range entry.Files {
 		dir[strings.TrimPrefix(name, ledger.Dir(txID)+"/")] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
-	found := ledger.CheckOwn(dir, txID)
+	found := checkOwn(dir, txID)
 	if len(found) != 1 || found[0].RuleID != "I12" {
 		t.Errorf("found %+v", found)
 	}
