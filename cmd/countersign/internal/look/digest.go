@@ -61,7 +61,7 @@ func digest(ctx context.Context, c *console.Console, f digestFlags) error {
 	d := report.NewDigest(rows, c.Now())
 	d.Repository = strings.Trim(pathOf(links.Web), "/")
 	d.Page = func(l report.Listed) string { return links.Page(l.PullRequest(), forge.Posted{}, "") }
-	due, _, untold := exceptions(ctx, s, snap.Tip)
+	due, _, untold := toReview(ctx, s, snap.Tip)
 	if d.Review = strings.TrimSpace(report.Due(due, report.Style{})); untold != nil {
 		d.Review = "what is to be reviewed cannot be told"
 	}

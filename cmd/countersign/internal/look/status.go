@@ -118,20 +118,26 @@ func listing(rows []report.Listed, more bool, due []explain.Exception, untold er
 	return doc
 }
 
-// exceptions are those that people review, and the commands for where nothing waits. Without a commit and a ledger there are none;
-// else untold is why it cannot be told.
-func exceptions(ctx context.Context, s *session.Session, tip string) (due []explain.Exception, begin []report.Step, untold error) {
-	list := report.Step{Type: s.Again("list"), For: "shows what was decided"}
+// toReview are the exceptions that people review; untold is why that cannot be told. There are none where the repository is empty:
+// without a commit and a ledger.
+func toReview(ctx context.Context, s *session.Session, tip string) (due []explain.Exception, empty bool, untold error) {
 	due, untold = session.Exceptions(ctx, s, tip)
-	switch empty := tip == "" && errors.Is(untold, gitstore.ErrNoCommits); {
-	case empty && s.Repo.Worktree() != "":
-		return nil, []report.Step{{Type: s.Typed(console.HintOf(untold), ""), For: "makes a commit to begin with"}}, nil
-	case empty:
-		return nil, []report.Step{list}, nil
-	case untold != nil || s.Repo.Worktree() == "": // nothing can be proposed
-		return nil, []report.Step{list}, untold
+	if tip == "" && errors.Is(untold, gitstore.ErrNoCommits) {
+		return nil, true, nil
 	}
-	return due, []report.Step{{Type: s.Again("run", "--worktree"), For: "proposes what you have changed"}, list}, nil
+	return due, false, untold
+}
+
+// begins are the commands for where nothing waits. Who is not told what is to be reviewed has that to mend first.
+func begins(s *session.Session, empty, told bool) []report.Step {
+	list := report.Step{Type: s.Again("list"), For: "shows what was decided"}
+	switch {
+	case s.Repo.Worktree() == "" || !told && !empty: // nothing can be proposed
+		return []report.Step{list}
+	case empty:
+		return []report.Step{{Type: s.Typed(console.HintOf(gitstore.ErrNoCommits), ""), For: "makes a commit to begin with"}}
+	}
+	return []report.Step{{Type: s.Again("run", "--worktree"), For: "proposes what you have changed"}, list}
 }
 
 // Status shows what is open, and the commands that take it on.
@@ -149,7 +155,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
-	due, begin, untold := exceptions(ctx, s, snap.Tip)
+	due, empty, untold := toReview(ctx, s, snap.Tip)
 	if c.Flags.JSON {
 		return c.PrintJSON(listing(rows, false, due, untold))
 	}
@@ -188,7 +194,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	}
 	text := report.Screen(rows, c.Now(), c.Columns(), s.Style()) + exceptions + report.StepLines(steps)
 	if len(rows) == 0 {
-		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, begin...))
+		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, begins(s, empty, untold == nil)...))
 	}
 	return s.Long(c.Redact(text))
 }
